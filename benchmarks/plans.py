@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 import torchlike as torch
-from torchlike._ops.nn.attention.chunked import Settings, attend
+from torchlike._ops.nn.attention.chunked import ChunkedAttentionSettings, attend
 from torchlike.porting.plan.topologies import topology
 
 #: Vocabulary, tokens, width, layers, heads.
@@ -113,7 +113,7 @@ def forward(p, tokens, layers, heads):
         layer = p[f"layers.{i}"]
         q, k, v = jnp.split(linear(layer["qkv"], norm(layer["ln1"], x)), 3, -1)
         q, k, v = (t.reshape(batch, length, heads, -1).swapaxes(1, 2) for t in (q, k, v))
-        y = attend(q, k, v, None, None, Settings(True, scale))
+        y = attend(q, k, v, None, None, ChunkedAttentionSettings(True, scale))
         x = x + linear(layer["out_proj"], y.swapaxes(1, 2).reshape(batch, length, width))
         x = x + linear(layer["fc2"], gelu(linear(layer["fc1"], norm(layer["ln2"], x))))
     return norm(p["ln"], x).astype(jnp.bfloat16) @ p["wte"].astype(jnp.bfloat16).T

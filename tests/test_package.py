@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -181,6 +182,7 @@ class Facts(NamedTuple):
     imports: list[str]
     lengths: list[tuple[str, int]]
     bindings: list[str]
+    classes: list[str]
 
 
 @functools.cache
@@ -191,10 +193,12 @@ def _facts():
 
 def _facts_of(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    nodes = [n for n in ast.walk(tree) if isinstance(n, (*_IMPORTS, *_FUNCTIONS))]
+    nodes = [n for n in ast.walk(tree) if isinstance(n, (*_IMPORTS, *_FUNCTIONS, ast.ClassDef))]
     imports = [n for n in nodes if isinstance(n, _IMPORTS)]
     lengths = [(n.name, _lines(n)) for n in nodes if isinstance(n, _FUNCTIONS)]
-    return Facts([name for n in imports for name in _names(n)], lengths, _bindings(tree, imports))
+    classes = [n.name for n in nodes if isinstance(n, ast.ClassDef)]
+    names = [name for n in imports for name in _names(n)]
+    return Facts(names, lengths, _bindings(tree, imports), classes)
 
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -288,6 +292,34 @@ def test_functions_are_short():
     ]
 
 
+#: Class names that stand at several places, because they do so in PyTorch: name -> how many, where.
+NAMED_ALIKE = {
+    "Attribute": (2, "torch.jit and torch.fx.proxy"),
+    "AuxRequest": (2, "torch.nn.attention.flex_attention and .varlen"),
+    "Event": (3, "torch, torch.cpu and torch.cuda"),
+    "Graph": (2, "torch.fx and torch.accelerator"),
+    "Identity": (2, "torch.nn and torch.nn.utils.prune"),
+    "LSTM": (2, "torch.nn and torch.ao.nn.quantized.dynamic"),
+    "Linear": (2, "torch.nn and torch.ao.nn.quantized.dynamic"),
+    "Node": (2, "torch.fx and torch.autograd.graph"),
+    "Partition": (2, "torch.fx.passes.split_module and .infra.partitioner"),
+    "SpawnContext": (2, "torch.multiprocessing, and Python's multiprocessing.context"),
+    "Stream": (2, "torch and torch.cuda"),
+    "Transformer": (2, "torch.nn and torch.fx"),
+    "autocast": (2, "torch.amp and torch_xla.amp"),
+    "device": (3, "torch, torch.cuda and torch.xpu"),
+    "profile": (2, "torch.profiler and torch.autograd.profiler"),
+}
+
+
+def test_a_class_name_means_one_thing():
+    """Names of classes, private ones too, are unique in the package: a name says which class it
+    is, in a traceback, a search and a conversation."""
+    counts = Counter(name for facts in _facts().values() for name in facts.classes)
+    repeated = {name: count for name, count in counts.items() if count > 1}
+    assert repeated == {name: count for name, (count, _) in NAMED_ALIKE.items()}
+
+
 def test_no_file_puts_something_into_another_as_it_is_imported():
     """Such a late binding would be an import that runs up, hidden: a registration with a function
     of the lower room (``add_method``, ``rule``, ``register``) is the way."""
@@ -300,10 +332,12 @@ def test_what_is_found_in_a_file(tmp_path):
     (tmp_path / "file.py").write_text(
         "import torch.nn as nn\nfrom torchlike._core import tape\nfrom . import near\n"
         f'if nn:\n    tape.late = nn.late = 1\ndef long():\n    """Two\n    lines."""\n{body}'
+        "class Outer:\n    class _Inner: ...\n"
     )
     facts = _facts_of(tmp_path / "file.py")
     assert facts.imports == ["torch.nn", "torchlike._core.tape"]
     assert facts.lengths == [("long", LONGEST)]
+    assert sorted(facts.classes) == ["Outer", "_Inner"]
     assert facts.bindings == ["line 5: tape.late = ...", "line 5: nn.late = ..."]
     above = ["torchlike.porting.demo", "torchlike._core.storage", "numpy", *FREE]
     found = list(_upwards("_core/tape.py", above))
@@ -363,7 +397,7 @@ def test_the_root_holds_pytorchs_names_and_few_of_ours():
 
 
 def test_what_lower_rooms_ask_of_upper_ones_is_provided():
-    """`Provided` and `Event` are the one way up, beside ``add_method``; each is used."""
+    """`Provided` and `Signal` are the one way up, beside ``add_method``; each is used."""
     importlib.import_module("torchlike._aten.calling")  # imported when the first mode is there
     for asked in provided.ALL:
         assert asked.providers, asked.what

@@ -75,10 +75,10 @@ def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     code = (
         "import torchlike as t, jax, jax.numpy as jnp;"
         "from torchlike._runtime import platforms, xla_flags;"
-        "from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last;"
-        "shape = Geometry((1, 1), ((1, 1), (1, 1)), (1, 1));"
+        "from torchlike._ops.nn.conv import convolution_gradient as c;"
+        "shape = c.ConvolutionGeometry((1, 1), ((1, 1), (1, 1)), (1, 1));"
         "x, w = jnp.ones((4, 8, 8, 32)), jnp.ones((3, 3, 32, 64));"
-        "f = jax.jit(lambda x, w: channels_last(x, w, shape));"
+        "f = jax.jit(lambda x, w: c.channels_last(x, w, shape));"
         "print(xla_flags.convolves_by_eigen(), 'ynn' in f.lower(x, w).compile().as_text())"
     )
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import comparing
 import pytest
 
 import torchlike as torch
@@ -11,9 +13,7 @@ from torchlike.autograd import forward_ad as fw
 
 X, T = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.5, -1.0, 2.0])
 
-
-def close(a: Any, b: Any) -> None:
-    torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
+close = functools.partial(comparing.close, rtol=1e-6)
 
 
 def test_a_derivative() -> None:

@@ -21,7 +21,7 @@ from torchlike._runtime.environment_variables import SECRET
 from torchlike._runtime.launching.arguments import parse
 from torchlike._runtime.meeting import addresses, listener, secret, wire
 from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError
-from torchlike._runtime.meeting.server import Client, Server, connected
+from torchlike._runtime.meeting.server import Client, TableServer, connected
 from torchlike.distributed.file_stores import FileStore
 from torchlike.distributed.mailbox import Mailbox
 from torchlike.distributed.stores import HashStore, TCPStore
@@ -31,7 +31,7 @@ KNOWN = b"known"
 
 @pytest.fixture
 def server():
-    made = Server("127.0.0.1", 0, secret=KNOWN)
+    made = TableServer("127.0.0.1", 0, secret=KNOWN)
     yield made
     made.close()
 
@@ -132,7 +132,7 @@ def test_what_one_has_shown_is_of_no_use_to_another(server):
 
 
 def test_a_server_that_does_not_know_the_secret_is_told_nothing():
-    false = Server("127.0.0.1", 0, secret=b"guessed")
+    false = TableServer("127.0.0.1", 0, secret=b"guessed")
     try:
         with pytest.raises(DistNetworkError, match="another secret"):
             Client("127.0.0.1", false.port, 5.0, KNOWN)
@@ -155,7 +155,7 @@ def test_who_says_nothing_holds_no_place(server, monkeypatch):
 
 def test_connections_are_limited_and_places_become_free(monkeypatch):
     monkeypatch.setattr(listener, "most_connections", lambda: 3)
-    server = Server("127.0.0.1", 0, secret=KNOWN)
+    server = TableServer("127.0.0.1", 0, secret=KNOWN)
     try:
         held = [connected("127.0.0.1", server.port, 5.0, KNOWN) for _ in range(3)]
         with pytest.raises(DistNetworkError, match="timed out"):
@@ -173,9 +173,9 @@ def test_connections_are_limited_and_places_become_free(monkeypatch):
 WITHOUT_FILES = """
 import resource, socket, time
 from torchlike._runtime.meeting import listener
-from torchlike._runtime.meeting.server import Client, Server
+from torchlike._runtime.meeting.server import Client, TableServer
 listener.most_connections = lambda: 1000
-server = Server("127.0.0.1", 0)
+server = TableServer("127.0.0.1", 0)
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 held = []
 try:

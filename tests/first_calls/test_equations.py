@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 from torchlike._runtime.first_calls.equations import SlotEquations
-from torchlike._runtime.first_calls.interpreter import Plan
+from torchlike._runtime.first_calls.interpreter import EvaluationPlan
 
 
 def traced(function, *arrays):
@@ -27,7 +27,7 @@ def test_calls_are_inlined_each_time_anew():
     closed = traced(lambda x: inner(inner(x)), X)
     assert names(closed) == ["sin", "add", "sin", "add"]
     x = np.asarray([0.5, -2.0], np.float32)
-    (found,) = Plan(closed).function({})(x)
+    (found,) = EvaluationPlan(closed).function({})(x)
     np.testing.assert_allclose(found, np.sin(np.sin(x) + 1) + 1, rtol=1e-6)
 
 
@@ -46,7 +46,7 @@ def test_calls_are_inlined_each_time_anew():
     ],
 )
 def test_what_changes_nothing_is_no_step(function):
-    plan = Plan(traced(function, X))
+    plan = EvaluationPlan(traced(function, X))
     assert len(plan) == 0
     (found,) = plan.function({})(np.asarray(X))
     np.testing.assert_array_equal(found, function(X))
@@ -63,7 +63,7 @@ def test_what_changes_nothing_is_no_step(function):
     ],
 )
 def test_what_changes_something_is_one(function, x):
-    assert len(Plan(traced(function, x))) > 0
+    assert len(EvaluationPlan(traced(function, x))) > 0
 
 
 def test_nobody_computes_what_nobody_needs():
@@ -78,7 +78,7 @@ def test_a_known_operand_is_a_constant():
     closed = traced(lambda x, a: x + x * a, X, 1.0)
     assert names(closed).count("mul") == 1
     assert names(closed, {1: 1.0}).count("mul") == 0
-    plan = Plan(closed)
+    plan = EvaluationPlan(closed)
     assert plan.knowing({1: 1.0}) is plan.knowing({1: 1.0})
     (found,) = plan.knowing({1: 1.0}).function({})(np.asarray(X), None)
     np.testing.assert_array_equal(found, np.asarray(X) * 2)
@@ -86,7 +86,8 @@ def test_a_known_operand_is_a_constant():
 
 def test_plans_of_one_structure_share_their_code():
     of_sum, of_product = (
-        Plan(traced(f, X, X)).function({}) for f in (lambda x, y: x + y, lambda x, y: x * y)
+        EvaluationPlan(traced(f, X, X)).function({})
+        for f in (lambda x, y: x + y, lambda x, y: x * y)
     )
     assert of_sum.__code__ is of_product.__code__
     assert of_sum(3, 4) == [7]
@@ -99,7 +100,7 @@ def test_a_long_plan_runs_as_a_loop():
             x = jnp.sin(x) + n
         return x
 
-    plan = Plan(traced(function, X))
+    plan = EvaluationPlan(traced(function, X))
     assert len(plan) == 80
     (found,) = plan.function({})(np.ones((2, 2), np.float32))
     np.testing.assert_allclose(found, function(jnp.ones((2, 2))), rtol=1e-5)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from comparing import close
 
 import torchlike as torch
 from torchlike import func
 
 X = torch.tensor([[1.0, 2.0, 3.0], [3.0, -4.0, 1.0], [5.0, 6.0, -2.0], [0.0, 1.0, 2.0]])
-
-
-def close(a: Any, b: Any) -> None:
-    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
 def test_compiled_once() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 from typing import Any, ClassVar
 
+import comparing
 import pytest
 
 import torchlike as torch
@@ -59,8 +61,7 @@ class OldStyle(torch.autograd.Function):
         return g * 3
 
 
-def close(a: Any, b: Any) -> None:
-    torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
+close = functools.partial(comparing.close, rtol=1e-6)
 
 
 @pytest.mark.parametrize("f", [Generated, WithRule])

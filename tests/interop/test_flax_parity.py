@@ -1,6 +1,9 @@
 """Modules of Flax in torchlike, and torchlike's in Flax: results, statistics and gradients are
 those of the module where it came from, eager and compiled."""
 
+import functools
+
+import comparing
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -170,11 +173,8 @@ class Tied(N.Module):
         return self.b(self.a(x).relu())
 
 
-def close(found, expected, name=""):
-    # Sums of squares: rounded in another order where programs are cut differently.
-    np.testing.assert_allclose(
-        np.asarray(found), np.asarray(expected), rtol=1e-5, atol=2e-5, err_msg=name
-    )
+#: Sums of squares: rounded in another order where programs are cut differently.
+close = functools.partial(comparing.close, atol=2e-5)
 
 
 def twice(module, x, training, compiled):

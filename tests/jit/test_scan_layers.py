@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+from comparing import close
 
 import torchlike as torch
 from torchlike import nn
@@ -41,10 +42,6 @@ def pair(make=Block, n=LAYERS):
 
 def x_of(rows=4):
     return torch.arange(rows * WIDTH).float().sin().reshape(rows, WIDTH)
-
-
-def close(a, b):
-    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
 def assert_same_state(a, b):

@@ -60,7 +60,7 @@ CASES = [
 def test_blocks_give_what_whole_rows_give(rows, columns, causal, kind):
     query, key, value = normal(2, 3, rows, 8), normal(2, 3, columns, 8), normal(2, 3, columns, 6)
     mask = masks(kind, rows, columns)
-    settings = chunked.Settings(causal, 0.3, block=16)
+    settings = chunked.ChunkedAttentionSettings(causal, 0.3, block=16)
     slopes = normal(2, 3, rows, 6)
     wanted = (0, 1, 2) if mask is None or mask.dtype == bool else (0, 1, 2, 3)
 
@@ -93,14 +93,14 @@ def test_groups_of_heads_share_a_key():
     case = kernels.Case(query, key, key, None, True, False)
     found = jax.jit(lambda: kernels.run("chunked", case, 0.3))()
     whole = jnp.repeat(key, 3, 1)
-    expected = plain(query, whole, whole, None, chunked.Settings(True, 0.3))
+    expected = plain(query, whole, whole, None, chunked.ChunkedAttentionSettings(True, 0.3))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.exhaustive
 def test_dropout_drops_the_same_weights_in_backward():
     query, key, value = normal(1, 1, 32, 4), normal(1, 1, 32, 4), jnp.eye(32)[None, None]
-    settings = chunked.Settings(False, 0.5, dropout=0.5, block=8)
+    settings = chunked.ChunkedAttentionSettings(False, 0.5, dropout=0.5, block=8)
     seed = jnp.uint32(7)
     attend = jax.jit(lambda q: chunked.attend(q, key, value, None, seed, settings))
     weights = attend(query)[0, 0]
@@ -124,7 +124,7 @@ def test_dropout_drops_the_same_weights_in_backward():
 @pytest.mark.exhaustive
 def test_gradients_of_gradients():
     query, key = normal(1, 1, 12, 4), normal(1, 1, 12, 4)
-    settings = chunked.Settings(True, 0.5, block=8)
+    settings = chunked.ChunkedAttentionSettings(True, 0.5, block=8)
 
     def curvature(attend):
         def slope(q):
@@ -144,7 +144,7 @@ def test_gradients_of_gradients():
 @pytest.mark.parametrize("causal", [True, False])
 def test_the_pallas_kernel_gives_what_whole_rows_give(causal):
     query, key, value = (normal(1, 2, 256, 128) for _ in range(3))
-    settings = chunked.Settings(causal, 0.1)
+    settings = chunked.ChunkedAttentionSettings(causal, 0.1)
     with pltpu.force_tpu_interpret_mode():
         found = kernels._flash(query, key, value, causal, 0.1)
     expected = plain(query, key, value, None, settings)
@@ -239,6 +239,6 @@ def test_programs_for_accelerators_hold_no_whole_rows(platform, dropout):
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_the_shortest_sequence_in_blocks_has_more_than_one(is_causal):
     """XLA takes apart a loop of one turn, and would keep forward's scores for backward."""
-    settings = chunked.Settings(is_causal, 1.0)
+    settings = chunked.ChunkedAttentionSettings(is_causal, 1.0)
     assert len(chunked.Blocks.of(512, 512, settings).pairs()) == (3 if is_causal else 4)
     assert chunked.Blocks.of(1024, 512, settings).size == (512, 512)

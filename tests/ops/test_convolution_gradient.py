@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from jax import lax
 
-from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last, images_at_once
+from torchlike._ops.nn.conv.convolution_gradient import (
+    ConvolutionGeometry,
+    channels_last,
+    images_at_once,
+)
 from torchlike._runtime import xla_flags
 
 
@@ -36,7 +40,7 @@ def test_gradients_of_every_order(transform, stride, by_eigen, monkeypatch):
     rng = np.random.default_rng(0)
     x = jnp.asarray(rng.standard_normal((32, 14 * stride, 14 * stride, 8)))
     w = jnp.asarray(rng.standard_normal((3, 3, 8, 24)))
-    geometry = Geometry((stride, stride), ((1, 1), (1, 1)), (1, 1))
+    geometry = ConvolutionGeometry((stride, stride), ((1, 1), (1, 1)), (1, 1))
     assert images_at_once(32, 14 * 14, 9 * 8 * 8) < 32
 
     def plain(x, w):
@@ -71,7 +75,7 @@ def test_gradients_of_every_order(transform, stride, by_eigen, monkeypatch):
 def test_the_gradient_is_computed_in_parts_by_ynnpack(by_eigen, monkeypatch):
     monkeypatch.setattr(xla_flags, "convolves_by_eigen", lambda: by_eigen)
     x, w = jnp.ones((32, 14, 14, 32), "float32"), jnp.ones((3, 3, 32, 64), "float32")
-    geometry = Geometry((1, 1), ((1, 1), (1, 1)), (1, 1))
+    geometry = ConvolutionGeometry((1, 1), ((1, 1), (1, 1)), (1, 1))
     jaxpr = jax.make_jaxpr(jax.grad(lambda w: channels_last(x, w, geometry).sum()))(w)
     # The output itself and, for the gradient, eight parts of four images or all at once.
     assert str(jaxpr).count("conv_general_dilated[") == (2 if by_eigen else 9)

@@ -1,5 +1,8 @@
 """Decompositions and solvers: what they mean rather than which sign LAPACK chose."""
 
+import functools
+
+import comparing
 import numpy as np
 import pytest
 
@@ -10,9 +13,7 @@ RNG = np.random.default_rng(0)
 A = torch.tensor(RNG.normal(size=(2, 4, 3)), dtype=torch.float64)
 S = torch.tensor(A.numpy().mT @ A.numpy() + np.eye(3))  # symmetric, positive-definite
 
-
-def close(x, y) -> None:
-    np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-10)
+close = functools.partial(comparing.close, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("full", [True, False])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+
+import comparing
 import pytest
 
 import torchlike as torch
@@ -33,9 +36,8 @@ def of_values(layout, dtype=torch.float32):
     return m._with(m._held.requires_grad_())
 
 
-def close(a, b):
-    # Sums of 33 terms that cancel.
-    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+#: Sums of 33 terms that cancel.
+close = functools.partial(comparing.close, atol=1e-5)
 
 
 @pytest.mark.sampled(every=3)

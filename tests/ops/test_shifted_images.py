@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 from torchlike._ops.nn.conv import shifted_images
-from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last
+from torchlike._ops.nn.conv.convolution_gradient import ConvolutionGeometry, channels_last
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_few_taps_pay(kernel, channels, made, dtype, expected):
 @pytest.mark.parametrize(
     ("sizes", "kernel", "geometry"),
     [
-        ((11,), (4,), Geometry((2,), ((1, 2),), (1,))),
-        ((9, 8), (3, 2), Geometry((1, 2), ((2, 0), (0, 1)), (2, 1))),
-        ((9, 9), (3, 3), Geometry((3, 1), ((0, 0), (1, 1)), (1, 1))),
-        ((5, 6, 4), (2, 1, 3), Geometry((1, 2, 1), ((0, 1), (0, 0), (1, 1)), (1, 1, 1))),
+        ((11,), (4,), ConvolutionGeometry((2,), ((1, 2),), (1,))),
+        ((9, 8), (3, 2), ConvolutionGeometry((1, 2), ((2, 0), (0, 1)), (2, 1))),
+        ((9, 9), (3, 3), ConvolutionGeometry((3, 1), ((0, 0), (1, 1)), (1, 1))),
+        ((5, 6, 4), (2, 1, 3), ConvolutionGeometry((1, 2, 1), ((0, 1), (0, 0), (1, 1)), (1, 1, 1))),
     ],
 )
 def test_values_and_gradients_are_those_of_a_convolution(sizes, kernel, geometry, transform):

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from torchlike.porting import compare
-from torchlike.porting.report import Run
+from torchlike.porting.report import RecordedRun
 
-RUN = Run(
+RUN = RecordedRun(
     label="",
     framework="torchlike",
     version="1",

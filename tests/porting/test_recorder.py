@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from torchlike.porting.recorder import Framework, Recorder
+from torchlike.porting.recorder import RecordedFramework, Recorder
 
 
 class World:
@@ -68,7 +68,7 @@ class World:
         self.compile = compile_
         self.reads = []
         self.recorder = Recorder(
-            Framework(
+            RecordedFramework(
                 tensor=Tensor,
                 module=Module,
                 optimizer=Optimizer,

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from torchlike.porting import page, plot, report
-from torchlike.porting.report import Run, agreement
+from torchlike.porting.report import RecordedRun, agreement
 
 
 def make_run(label="eager", **changes):
@@ -22,7 +22,7 @@ def make_run(label="eager", **changes):
         "seconds": 1.0,
         "last_line": "accuracy 98% [best]",
     }
-    return Run(**{**entries, **changes})
+    return RecordedRun(**{**entries, **changes})
 
 
 def render(*runs):

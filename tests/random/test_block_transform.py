@@ -52,20 +52,20 @@ def test_polynomials_are_accurate():
 
 
 def test_numpy_serves_until_compiling_pays():
-    fresh = block_transform._Compiled(block_transform.PIECE)
+    fresh = block_transform._BlockProgram(block_transform.PIECE)
     fresh.build = lambda: "built"
     calls = 0
     while fresh.program(16) is None:
         calls += 1
     assert 100 < calls < 10_000
-    assert block_transform._Compiled(block_transform.PIECE).program(16) is None
+    assert block_transform._BlockProgram(block_transform.PIECE).program(16) is None
 
 
 def test_a_program_with_other_bits_is_not_used(monkeypatch):
     """A CPU without FMA, or another XLA, may round elsewhere."""
     half = np.zeros((block_transform.PIECE // 16, 8), np.float32)
     monkeypatch.setattr(block_transform, "_compile", lambda numbers: lambda *given: (half, half))
-    fresh = block_transform._Compiled(block_transform.PIECE)
+    fresh = block_transform._BlockProgram(block_transform.PIECE)
     assert fresh.build() is None
     assert not fresh.usable
     assert fresh.program(1 << 30) is None

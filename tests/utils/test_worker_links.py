@@ -41,7 +41,7 @@ def test_what_a_finalizer_posts_waits_for_its_turn():
 
 def test_a_number_of_a_process_that_comes_again_is_another_process():
     mine, theirs = links.pair()
-    server = staff.Server.__new__(staff.Server)
+    server = staff.WorkerServer.__new__(staff.WorkerServer)
     server._lock, server._link, server._pids, server._codes = threading.RLock(), mine, [], {}
     link = links.Link(theirs)
     for told in ({"started": 7}, {"ended": 7, "code": 0}):

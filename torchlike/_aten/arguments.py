@@ -17,7 +17,7 @@ from torchlike._aten import schemas
 from torchlike._compat.symbolic import SymFloat, SymInt
 from torchlike._core import devices, dtypes
 from torchlike._core.layouts import layout, memory_format
-from torchlike._dispatch.schema_language import Argument, Schema
+from torchlike._dispatch.schema_language import Argument, FunctionSchema
 from torchlike._dispatch.synonyms import SYNONYMS
 from torchlike.tensor import Tensor
 
@@ -121,7 +121,7 @@ class Fitted(NamedTuple):
 class _Signature:
     """One overload's arguments, as calls are matched with them."""
 
-    def __init__(self, name: str, overload: str, schema: Schema) -> None:
+    def __init__(self, name: str, overload: str, schema: FunctionSchema) -> None:
         self.overload = overload
         self.arguments = schema.arguments
         self.positional = [a for a in schema.arguments if not a.keyword_only]

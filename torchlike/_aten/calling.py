@@ -21,7 +21,7 @@ from torchlike._aten.packets import OwnOperator, aten
 from torchlike._core import modes, protocol
 from torchlike._dispatch import asking, autocast
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._dispatch.schema_language import Schema
+from torchlike._dispatch.schema_language import FunctionSchema
 from torchlike._extensions.wrapped import NoMemory
 from torchlike._ops.aten import custom
 from torchlike.tensor import Tensor, all_attributes
@@ -215,7 +215,7 @@ def _called_as_composite(
     return out
 
 
-def _means_the_same(plain: Any, args: Any, schema: Schema) -> bool:
+def _means_the_same(plain: Any, args: Any, schema: FunctionSchema) -> bool:
     """Return whether the arguments of an op that is not public stand where an operator of its name
     has them: the op behind ``torch.linalg.svd`` takes ``full_matrices`` where ``aten.svd`` has
     ``some``."""

@@ -16,7 +16,7 @@ from torchlike._aten.kernels import KERNELS
 from torchlike._aten.schemas.tags import tags_of
 from torchlike._core import protocol
 from torchlike._dispatch.registry import NAMESPACES, OPS
-from torchlike._dispatch.schema_language import Schema, parse
+from torchlike._dispatch.schema_language import FunctionSchema, parse
 from torchlike._dispatch.tags import Tag
 from torchlike._ops.aten import custom
 from torchlike._runtime.lazy import LazyModule
@@ -46,7 +46,7 @@ class AtenOperator:
         return f"aten::{self.name}" + (f".{self.overload}" if self.overload else "")
 
     @functools.cached_property
-    def schema(self) -> Schema:
+    def schema(self) -> FunctionSchema:
         if self.overload in schemas.overloads_of(self.name):
             return schemas.schema(self.name, self.overload)
         return _own_schema(self.name)
@@ -129,7 +129,7 @@ class OwnOperator(AtenOperator):
         return f"torchlike::{self.name}"
 
     @functools.cached_property
-    def schema(self) -> Schema:
+    def schema(self) -> FunctionSchema:
         return _own_schema(self.name)
 
 
@@ -148,7 +148,7 @@ _KINDS = {
 }
 
 
-def _own_schema(name: str) -> Schema:
+def _own_schema(name: str) -> FunctionSchema:
     """Return the schema of an op that aten's table does not have, from its registration."""
     spec = OPS.get(name.rstrip("_"))
     if spec is None:

@@ -31,18 +31,8 @@ def _of_dtype(name: str, dtype: Any) -> None:
         return self.to(dtype)
 
 
-_CASTS = {
-    "Byte": dtypes.uint8,
-    "Char": dtypes.int8,
-    "Double": dtypes.float64,
-    "Float": dtypes.float32,
-    "Half": dtypes.float16,
-    "Int": dtypes.int32,
-    "Long": dtypes.int64,
-    "Short": dtypes.int16,
-}
-for _name, _dtype in _CASTS.items():
-    _of_dtype(_name, _dtype)
+for _name in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
+    _of_dtype(_name, dtypes.WITH_CLASSES[_name])
 
 
 @kernel("_is_all_true")

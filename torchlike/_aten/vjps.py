@@ -11,7 +11,7 @@ from typing import Any
 
 from torchlike._aten.handlers import handled, tensors_of
 from torchlike._core import modes
-from torchlike._dispatch.schema_language import Schema, parse
+from torchlike._dispatch.schema_language import FunctionSchema, parse
 from torchlike._ops.aten import custom
 from torchlike.autograd.backward import grad
 from torchlike.tensor import Tensor
@@ -33,7 +33,7 @@ class BackwardOperator:
         return f"torchlike::{self.name}"
 
     @functools.cached_property
-    def schema(self) -> Schema:
+    def schema(self) -> FunctionSchema:
         return parse(f"{self.qualname}(Tensor?[] cotangents, int[] which) -> Tensor[]")
 
     def __call__(self, cotangents: Any, which: Any, *args: Any, **kwargs: Any) -> list[Any]:

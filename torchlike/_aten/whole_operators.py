@@ -512,7 +512,7 @@ def _to_dtype(name: str, dtype: Any) -> None:
         return aten.to.dtype(self, dtype, **named)
 
 
-for _name, _dtype in conversions.DTYPES_BY_METHOD.items():
+for _name, _dtype in dtypes.BY_METHOD.items():
     _to_dtype(_name, _dtype)
 
 

@@ -148,14 +148,18 @@ class PlaceFinder(MetaPathFinder):
         real = module_of(place)
         if real is None or (place not in PLACES and importlib.util.find_spec(real) is None):
             return None
-        return ModuleSpec(fullname, _AliasLoader(real))
+        return ModuleSpec(fullname, _SameModuleLoader(real))
 
 
 _PREFIX = f"{_ROOT}."
 
 
-class _AliasLoader(Loader):
-    """Loads a module that has another name already: the very same object."""
+class _SameModuleLoader(Loader):
+    """Loads a module that has another name already: the very same object.
+
+    `torchlike.porting.aliases._AliasLoader` does it for the whole of ``torch``, with more to answer
+    for.
+    """
 
     def __init__(self, real: str) -> None:
         self._real = real

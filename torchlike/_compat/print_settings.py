@@ -10,7 +10,7 @@ from torchlike.tensor import Tensor
 __all__ = ["PRINT_OPTS"]
 
 
-class _Settings:
+class _PrintSettings:
     """The settings as attributes, which may be set."""
 
     def __getattr__(self, name: str) -> Any:
@@ -25,7 +25,7 @@ class _Settings:
         printing.set_printoptions(**{**mode, name: value})
 
 
-PRINT_OPTS = _Settings()
+PRINT_OPTS = _PrintSettings()
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:

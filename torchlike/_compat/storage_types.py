@@ -31,7 +31,7 @@ _COMBINATIONS = (
 )
 
 
-class StorageType(type):
+class _LegacyStorageMeta(type):
     """A class without instances of its own: calling it makes a TypedStorage of its dtype, and
     ``isinstance`` asks for that dtype."""
 
@@ -68,10 +68,10 @@ class StorageType(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-def _type_of(dtype: dtypes.dtype) -> StorageType:
+def _type_of(dtype: dtypes.dtype) -> _LegacyStorageMeta:
     said = f"Makes a TypedStorage of {dtype}, of a size or from a sequence: PyTorch's old name."
     facts = {"dtype": dtype, "__module__": "torchlike", "__doc__": said}
-    return StorageType(f"{dtypes.scalar_type(dtype)}Storage", (), facts)
+    return _LegacyStorageMeta(f"{dtypes.scalar_type(dtype)}Storage", (), facts)
 
 
 STORAGE_TYPES = {found.__name__: found for found in map(_type_of, _DTYPES)}

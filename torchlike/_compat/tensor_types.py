@@ -12,19 +12,6 @@ from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.old_constructors import of_size_or_data, of_tensor
 from torchlike.tensor import Tensor
 
-_TYPES = {
-    "FloatTensor": dtypes.float32,
-    "DoubleTensor": dtypes.float64,
-    "HalfTensor": dtypes.float16,
-    "BFloat16Tensor": dtypes.bfloat16,
-    "ByteTensor": dtypes.uint8,
-    "CharTensor": dtypes.int8,
-    "ShortTensor": dtypes.int16,
-    "IntTensor": dtypes.int32,
-    "LongTensor": dtypes.int64,
-    "BoolTensor": dtypes.bool,
-}
-
 
 class TensorType(type):
     """A class without instances of its own: calling it makes a Tensor of its dtype, and
@@ -69,4 +56,6 @@ def _type_of(name: str, dtype: dtypes.dtype) -> TensorType:
     return TensorType(name, (), {"dtype": dtype, "__module__": "torchlike", "__doc__": said})
 
 
-TENSOR_TYPES = {name: _type_of(name, dtype) for name, dtype in _TYPES.items()}
+TENSOR_TYPES = {
+    f"{name}Tensor": _type_of(f"{name}Tensor", dtype) for name, dtype in dtypes.WITH_CLASSES.items()
+}

@@ -246,18 +246,9 @@ def _converting(dtype: dtypes.dtype) -> Any:
 
 
 _CASTS = {
-    "bfloat16": dtypes.bfloat16,
-    "bool": dtypes.bool,
-    "byte": dtypes.uint8,
-    "char": dtypes.int8,
+    **{name: d for name, d in dtypes.BY_METHOD.items() if not d.is_complex},
     "complex_double": dtypes.complex128,
     "complex_float": dtypes.complex64,
-    "double": dtypes.float64,
-    "float": dtypes.float32,
-    "half": dtypes.float16,
-    "int": dtypes.int32,
-    "long": dtypes.int64,
-    "short": dtypes.int16,
     **{
         name: getattr(dtypes, name)
         for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")

@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from torchlike._core.provided import Event
+from torchlike._core.provided import Signal
 from torchlike._runtime import x64
 
 x64.enable()
@@ -132,6 +132,15 @@ ALIASES = {
     "long": int64,
 }
 
+#: Names of methods that convert to a dtype: ``t.half()``.
+BY_METHOD = {
+    **ALIASES,
+    "bfloat16": bfloat16,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool,
+}
+
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BAREBONES = (uint16, uint32, uint64)
 _FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz)
@@ -218,6 +227,14 @@ def scalar_type(d: Any) -> str:
     return _NAMES_IN_CPP[d.name][0] if d.name in _NAMES_IN_CPP else d.name.capitalize()
 
 
+#: The dtypes with classes of their own (``HalfTensor``, ``HalfStorage``), by PyTorch's internal
+#: name.
+WITH_CLASSES = {
+    scalar_type(d): d
+    for d in (float32, float64, float16, bfloat16, int64, int32, int16, int8, uint8, bool)
+}
+
+
 def c_name(d: Any) -> str:
     """Return the C++ type of a dtype, ours or NumPy's ("float", "long int"): the other messages use
     it."""
@@ -228,7 +245,7 @@ def c_name(d: Any) -> str:
 
 _default = float32
 #: Caches that depend on the default dtype are cleared.
-default_dtype_changed = Event("the default dtype has changed")
+default_dtype_changed = Signal("the default dtype has changed")
 
 
 def get_default_dtype() -> dtype:

@@ -6,12 +6,13 @@ The texts of PyTorch's well-known errors are kept recognisable, because users se
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._runtime.frames import users_frame, warn_at
 
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_IN_PLACE = (
@@ -243,44 +244,19 @@ def warn_once(words: str, category: type[Warning], stacklevel: int) -> None:
 
 def warn_user_once(words: str) -> None:
     """Give a UserWarning at the user's line, once in a process as `warn_once` does."""
-    if words not in _given or modes.warns_always.get():
-        _given.add(words)
-        warn_user(words, UserWarning)
-
-
-#: Packages whose frames are nobody's line.
-_BENEATH = frozenset(("torchlike", "jax", "jaxlib", "contextlib", "functools"))
-
-
-def users_frame(until: str = "") -> Any:
-    """Return the innermost frame outside torchlike, JAX and the standard library's wrappers; None
-    where there is none, or where the module ``until`` comes first."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module == until:
-            return None
-        if module.partition(".")[0] not in _BENEATH:
-            return frame
-        frame = frame.f_back
-    return None
+    warn_once_at(users_frame(), words, UserWarning)
 
 
 def warn_user(words: str, category: type[Warning] = RuntimeWarning) -> None:
     """Warn at the user's line, however many of our frames and of JAX's lie between."""
-    frame = users_frame()
-    if frame is None:
-        warnings.warn(words, category, stacklevel=2)
-        return
-    space = frame.f_globals
-    warnings.warn_explicit(
-        words,
-        category,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        module=space.get("__name__"),
-        registry=space.setdefault("__warningregistry__", {}),
-    )
+    warn_at(users_frame(), words, category)
+
+
+def warn_once_at(frame: FrameType | None, words: str, category: type[Warning]) -> None:
+    """Warn at a frame's line, once in a process as `warn_once` does."""
+    if words not in _given or modes.warns_always.get():
+        _given.add(words)
+        warn_at(frame, words, category)
 
 
 def type_name(value: Any) -> str:

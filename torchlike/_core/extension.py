@@ -38,6 +38,12 @@ def first_of(function: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(function, "first_of", function)
 
 
+def name_of(function: Any) -> str:
+    """Return the name under which a public function has its rule: aliases have that of their
+    original."""
+    return getattr(first_of(function), "__name__", "")
+
+
 def add_method(name: str, function: Any, of: type = Tensor) -> None:
     """Put a method on a class of this room. TypeError when the name is taken.
 

@@ -34,7 +34,7 @@ CAPTURED = "<captured>"
 
 
 @dataclass(frozen=True)
-class _Options:
+class _PrintOptions:
     """The settings. One print reads them once, so a change in another thread can't split it."""
 
     precision: int = 4
@@ -54,7 +54,7 @@ _PROFILES: dict[str, dict[str, Any]] = {
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
 }
 
-_options = _Options()
+_options = _PrintOptions()
 
 
 def set_printoptions(
@@ -143,7 +143,7 @@ def summarize(shape: Sequence[int]) -> tuple[np.ndarray, ...] | None:
     return _summary_index(shape, _options)
 
 
-def _summary_index(shape: Sequence[int], options: _Options) -> tuple[np.ndarray, ...] | None:
+def _summary_index(shape: Sequence[int], options: _PrintOptions) -> tuple[np.ndarray, ...] | None:
     if not options.summarizes(shape):
         return None
     edge = options.edgeitems
@@ -167,7 +167,7 @@ class _Cells:
     width: int
 
 
-def _cells(values: np.ndarray, dtype: str, options: _Options) -> _Cells:
+def _cells(values: np.ndarray, dtype: str, options: _PrintOptions) -> _Cells:
     if dtype.startswith("complex"):
         real, imag = _float_cells(np.real(values), options), _float_cells(np.imag(values), options)
         texts = [r + _signed(i.lstrip()) + "j" for r, i in zip(real.texts, imag.texts, strict=True)]
@@ -186,7 +186,9 @@ def _padded(texts: list[str], width: int) -> _Cells:
     return _Cells([text.rjust(width) for text in texts], width)
 
 
-def _float_cells(values: np.ndarray, options: _Options, *, exponent_only: bool = False) -> _Cells:
+def _float_cells(
+    values: np.ndarray, options: _PrintOptions, *, exponent_only: bool = False
+) -> _Cells:
     """Format real floating-point values as cells, all in one notation.
 
     Notation and width follow from the finite nonzero values alone: an infinity beside 1. does not
@@ -226,7 +228,7 @@ def _whole(value: float) -> str:
 # --- from cells to text
 
 
-def _brackets(cells: _Cells, shape: Sequence[int], indent: int, options: _Options) -> str:
+def _brackets(cells: _Cells, shape: Sequence[int], indent: int, options: _PrintOptions) -> str:
     """Put the cells between nested brackets, with dots where a summary leaves entries out.
 
     `shape` is the whole tensor's; `indent` is the column of the first bracket.
@@ -281,7 +283,7 @@ def contents(values: Indexable, dtype: str, indent: int) -> str:
     return _contents(values, dtype, indent, _options)
 
 
-def _contents(values: Indexable, dtype: str, indent: int, options: _Options) -> str:
+def _contents(values: Indexable, dtype: str, indent: int, options: _PrintOptions) -> str:
     shape = tuple(values.shape)
     if 0 in shape:
         return "[]"

@@ -14,7 +14,7 @@ from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.provided import Event, Provided
+from torchlike._core.provided import Provided, Signal
 
 #: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
 Result = Any
@@ -75,7 +75,7 @@ PLAIN: set[type] = {
 _NESTS = (tuple, list)
 #: Accessors and methods of Tensor that say the class of their tensor to modes, plain as it may be.
 of_self: set[Any] = set()
-woken = Event("public functions ask from now on whether a class or mode overrides them")
+woken = Signal("public functions ask from now on whether a class or mode overrides them")
 _woken = False
 
 

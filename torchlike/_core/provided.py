@@ -1,6 +1,6 @@
 """How a lower room calls something in a room above it: by what that room has registered here.
 
-A `Provided` is one function that a room above gives; an `Event` is a moment at which any number of
+A `Provided` is one function that a room above gives; a `Signal` is a moment at which any number of
 functions are called. Both are declared where they are used, with a sentence, and `ALL` lists them.
 (Methods of Tensor are given by `add_method` in ``extension.py``.) tests/test_package.py says that
 each is provided once the package is imported, and by whom.
@@ -39,7 +39,7 @@ class Provided:
         return self.function(*args)
 
 
-class Event:
+class Signal:
     """A moment at which rooms above want to be called."""
 
     def __init__(self, what: str) -> None:
@@ -63,4 +63,4 @@ class Event:
 
 
 #: Everything that a lower room asks of one above.
-ALL: list[Provided | Event] = []
+ALL: list[Provided | Signal] = []

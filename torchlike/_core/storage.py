@@ -123,7 +123,7 @@ class Storage:
         place."""
         host = self.host
         assert host is not None
-        alone = getrefcount(host) == _SOLE_LOCAL and _is_alone(host)
+        alone = getrefcount(host) == SOLE_LOCAL and _is_alone(host)
         found = make(np.array(host, order="C"))
         if alone:  # nobody outside holds the buffer any more: be a cell for good
             self.cell, self.host = found, None
@@ -336,7 +336,7 @@ def _rebuild_meta(
     return storage
 
 
-def _count_references() -> tuple[int, int]:
+def _count_cell_references() -> tuple[int, int]:
     """Return the getrefcount of an array held only by a cell: read as attribute, and as a local."""
     probe = Storage(object(), None)
     probe.cell = object()
@@ -345,7 +345,7 @@ def _count_references() -> tuple[int, int]:
     return attribute, getrefcount(local)
 
 
-SOLE_ATTRIBUTE, _SOLE_LOCAL = _count_references()
+SOLE_ATTRIBUTE, SOLE_LOCAL = _count_cell_references()
 _view = np.empty(1).view()
 _SOLE_BASE = getrefcount(_view.base)
 del _view

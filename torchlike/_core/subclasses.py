@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchlike._core.provided import Event
+from torchlike._core.provided import Signal
 
-class_made = Event("a class was made that derives from Tensor or Module")
+class_made = Signal("a class was made that derives from Tensor or Module")
 
 
 def for_each_subclass(cls: type, tell: Callable[[type], None]) -> None:

@@ -332,7 +332,7 @@ def ambiguous_view(view: Tensor, what: str) -> str:
     if made_by in ("no_grad", "inference"):
         which = "A view was"
         if view._node is not None:  # recorded, of one that was not
-            of = _without_backward(view._node.short_name())
+            of = op_of_node_name(view._node.short_name())
             which = f"Output {view._output_nr} of {of} is a view of a view which was"
         inference = made_by == "inference"
         return errors.UNRECORDED_VIEW.format(
@@ -345,10 +345,11 @@ def ambiguous_view(view: Tensor, what: str) -> str:
     words = errors.MULTIPLE_VIEW
     if made_by.startswith(CUSTOM_FUNCTION):
         words, made_by = errors.CUSTOM_FUNCTION_VIEW, made_by.removeprefix(CUSTOM_FUNCTION)
-    return words.format(what=what, output=view._output_nr, name=_without_backward(made_by))
+    return words.format(what=what, output=view._output_nr, name=op_of_node_name(made_by))
 
 
-def _without_backward(name: str) -> str:
+def op_of_node_name(name: str) -> str:
+    """Return the operation that a node's name names: ``Mul`` for ``MulBackward0``."""
     return name.removesuffix("0").removesuffix("Backward")
 
 

@@ -131,7 +131,7 @@ def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
 # -- ops -------------------------------------------------------------------------------------------
 
 
-class _Cache(dict[Any, Any]):
+class _AutocastCache(dict[Any, Any]):
     """The cache of an op while some thread has autocast on: one for each state."""
 
     def __init__(self, plain: dict[Any, Any]) -> None:
@@ -157,7 +157,7 @@ class _Cache(dict[Any, Any]):
 
 
 _specs: list[Any] = []
-_caches: dict[int, _Cache] = {}  # by the spec's id; specs live as long as the process
+_caches: dict[int, _AutocastCache] = {}  # by the spec's id; specs live as long as the process
 _lock = threading.Lock()
 _on = 0
 
@@ -178,7 +178,7 @@ def enter() -> None:
             for spec in _specs:
                 cache = _caches.get(id(spec))
                 if cache is None:
-                    cache = _caches[id(spec)] = _Cache(spec.cache)
+                    cache = _caches[id(spec)] = _AutocastCache(spec.cache)
                 spec.cache = cache
 
 

@@ -160,7 +160,7 @@ def _fitted(value: Any, target: Tensor) -> Any:
     return first_calls.call(fit, value) if on_host else fit(value)
 
 
-def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.Form:
+def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.CompiledForm:
     """Return the compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:

@@ -273,7 +273,7 @@ class Executable:
     # -- forward -----------------------------------------------------------------------------------
 
     @property
-    def donating(self) -> first_calls.Form:
+    def donating(self) -> first_calls.CompiledForm:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
             self._donating = first_calls.jit(
@@ -334,7 +334,7 @@ class Executable:
             found = self._backward[dropped_avals] = self._jitted_backward(dropped_avals)
         return found
 
-    def _jitted_backward(self, dropped_avals: tuple[Aval | None, ...]) -> first_calls.Form:
+    def _jitted_backward(self, dropped_avals: tuple[Aval | None, ...]) -> first_calls.CompiledForm:
         """Make the compiled backward for these avals: executables of many sizes differ in nothing
         but them, and are one family."""
         kinds = tuple([a and (len(a[0]), a[1]) for a in dropped_avals])
@@ -348,7 +348,7 @@ class Executable:
         return first_calls.jit(
             make(sizes),
             name=f"{self.name}, backward",
-            template=first_calls.Template(make, sizes),
+            template=first_calls.FormTemplate(make, sizes),
             families=self._families.setdefault(kinds, {}),
             patience=_until_residuals if self.keeps_residuals else None,
             inline=AT_ONCE,

@@ -198,7 +198,7 @@ def _written(default: Any) -> str:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Schema:
+class FunctionSchema:
     """The arguments and results of an operator."""
 
     qualname: str
@@ -355,7 +355,7 @@ def split_name(text: str) -> tuple[str, str, str]:
     return found["ns"] or "", found["name"] or "", found["overload"] or ""
 
 
-def parse(text: str) -> Schema:
+def parse(text: str) -> FunctionSchema:
     """Read a schema; its name may be missing. RuntimeError for what is none."""
     head, arrow, tail = text.rpartition("->")
     name, bracket, inside = head.strip().partition("(")
@@ -371,4 +371,4 @@ def parse(text: str) -> Schema:
     single = not results.startswith("(")
     given = [_argument(p, False) for p in _split(results if single else results[1:-1])]
     returns = [dataclasses.replace(a.type, alias=a.alias) for a in given]
-    return Schema(name.strip(), tuple(arguments), tuple(returns), single)
+    return FunctionSchema(name.strip(), tuple(arguments), tuple(returns), single)

@@ -190,7 +190,7 @@ def refuse_unfit_tensor(t: Tensor, dtype: Any) -> None:
     run(lambda value: refuse_unfit(value, dtype), [t._value_now()], ("unfit", dtype))
 
 
-class _Traced:
+class _TracedCheck:
     """Traces a check of arrays of some shapes and dtypes, as a function that gives flags."""
 
     def __init__(self, check: Callable[..., None], arrays: Sequence[Any]) -> None:
@@ -239,17 +239,17 @@ class _Traced:
 
 
 #: Traced checks, by what they depend on.
-_cache: dict[Hashable, _Traced] = {}
+_cache: dict[Hashable, _TracedCheck] = {}
 _MOST = 4096
 
 
-def _traced(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> _Traced:
+def _traced(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> _TracedCheck:
     whole = key, tuple([_aval(a) for a in arrays])
     found = _cache.get(whole)
     if found is None:
         if len(_cache) >= _MOST:
             _cache.clear()
-        found = _cache[whole] = _Traced(check, arrays)
+        found = _cache[whole] = _TracedCheck(check, arrays)
     return found
 
 

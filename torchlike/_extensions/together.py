@@ -22,7 +22,9 @@ from torchlike._runtime.inlining import AT_ONCE
 from torchlike.tensor import Tensor
 
 #: (plain, donating) by the executable for one tensor and the number of tensors.
-_compiled: dict[tuple[Executable, int], tuple[first_calls.Form, first_calls.Form]] = {}
+_compiled: dict[
+    tuple[Executable, int], tuple[first_calls.CompiledForm, first_calls.CompiledForm]
+] = {}
 
 
 def at_once(tensors: Sequence[Tensor]) -> bool:
@@ -75,7 +77,7 @@ def update_all(spec: OpSpec, targets: Sequence[Tensor], others: Sequence[Any]) -
         storage.write(array)
 
 
-def _forms(exe: Executable, n: int) -> tuple[first_calls.Form, first_calls.Form]:
+def _forms(exe: Executable, n: int) -> tuple[first_calls.CompiledForm, first_calls.CompiledForm]:
     found = _compiled.get((exe, n))
     if found is None:
 

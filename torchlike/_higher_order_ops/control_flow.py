@@ -16,7 +16,7 @@ from torchlike._jit.capture.effects import Effects
 from torchlike._jit.capture.scalars import is_device
 from torchlike._jit.trace import loop_lowering
 from torchlike._jit.trace.cond import choose, describe
-from torchlike._jit.trace.subgraph import Leaf
+from torchlike._jit.trace.subgraph import SubgraphLeaf
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor
 
@@ -164,7 +164,7 @@ def cond(
 
 
 def _carry_changed(what: str) -> Callable[..., None]:
-    def mismatch(i: int, before: Leaf, after: Leaf) -> None:
+    def mismatch(i: int, before: SubgraphLeaf, after: SubgraphLeaf) -> None:
         raise RuntimeError(
             f"{what}: the body must return its carried inputs as they came in: input {i} is "
             f"{before} before and {after} after a turn"
@@ -206,7 +206,7 @@ def while_loop(
     unwritten = _Unwritten("torch.while_loop", (cond_fn, body_fn), leaves)
     carried = tuple(carried_inputs)
     mismatch = _carry_changed("torch.while_loop")
-    before = [Leaf(x) for x in leaves]
+    before = [SubgraphLeaf(x) for x in leaves]
     while _truth(cond_fn(*carried)):
         carried = body_fn(*carried)
         if not isinstance(carried, (tuple, list)):
@@ -215,8 +215,8 @@ def while_loop(
         found, after = flatten(carried)
         _same_structure(structure, after, "The inputs and results of body_fn in torch.while_loop")
         for i, (a, x) in enumerate(zip(before, found, strict=True)):
-            if not a.alike(Leaf(x)):
-                mismatch(i, a, Leaf(x))
+            if not a.alike(SubgraphLeaf(x)):
+                mismatch(i, a, SubgraphLeaf(x))
         unwritten.check()
     return carried
 
@@ -328,13 +328,13 @@ def scan(
         return unflatten(carry_structure, carry), unflatten(ys_structure, ys)
     unwritten = _Unwritten("scan", (combine_fn,), (*start, *rows))
     carry, collected, ys_structure = list(start), [], None
-    before = [Leaf(x) for x in start]
+    before = [SubgraphLeaf(x) for x in start]
     for i in reversed(range(length)) if reverse else range(length):
         found, ys_structure = step(*carry, *(x[i] for x in rows))
         carry = found[: len(start)]
         for k, (a, x) in enumerate(zip(before, carry, strict=True)):
-            if not a.alike(Leaf(x)):
-                mismatch(k, a, Leaf(x))
+            if not a.alike(SubgraphLeaf(x)):
+                mismatch(k, a, SubgraphLeaf(x))
         collected.append(found[len(start) :])
         unwritten.check()
     if reverse:
@@ -406,8 +406,8 @@ def associative_scan(
         found, after = flatten(result)
         _same_structure(structure, after, "The inputs and results of combine_fn")
         for i, (x, y) in enumerate(zip(b, found, strict=True)):
-            if not Leaf(x).alike(Leaf(y)):
-                _carry_changed("associative_scan")(i, Leaf(x), Leaf(y))
+            if not SubgraphLeaf(x).alike(SubgraphLeaf(y)):
+                _carry_changed("associative_scan")(i, SubgraphLeaf(x), SubgraphLeaf(y))
         return found
 
     if length == 1:

@@ -68,6 +68,12 @@ def promoted_float(*operands: Any) -> tuple[Any, ...]:
     return _as((common if common.category >= 2 else dtypes.get_default_dtype()).numpy, operands)
 
 
+def widened(x: Any) -> jax.Array:
+    """Return 16-bit floats as float32, in which PyTorch's kernels compute with them; others as they
+    are."""
+    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
+
+
 def _as(dtype: np.dtype, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     cast = tuple(casts.plainly(jnp.asarray(x), dtype) for x in operands)
     if not dtypes.is_half(dtype):

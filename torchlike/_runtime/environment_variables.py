@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Variable:
+class EnvironmentVariable:
     """One of them, which says nothing where it is unset or empty."""
 
     name: str
@@ -42,18 +42,18 @@ class Variable:
         return self.values[0] if len(self.values) == 1 else f"one of {', '.join(self.values)}"
 
 
-COMPILE = Variable(
+COMPILE = EnvironmentVariable(
     "TORCHLIKE_COMPILE",
     ("off", "regions", "modules"),
     "what is compiled: nothing; what torch.compile and torchlike.jit mark (the default); or every "
     "module, too",
 )
-CHECKS = Variable(
+CHECKS = EnvironmentVariable(
     "TORCHLIKE_CHECKS",
     ("off",),
     "leave checks of values (is an index in range?) out of compiled programs",
 )
-LOGS = Variable(
+LOGS = EnvironmentVariable(
     "TORCHLIKE_LOGS",
     ("recompiles", "first_calls", "kernels", "rolled", "checks"),
     "say what changed when a function is compiled again; when an operation is compiled; which "
@@ -61,21 +61,25 @@ LOGS = Variable(
     "program rolls up; which checks of values it leaves out",
     True,
 )
-TRACEBACK = Variable("TORCHLIKE_TRACEBACK", ("full",), "show torchlike's own frames in tracebacks")
-ALLOCATOR = Variable("TORCHLIKE_ALLOCATOR", ("system",), "leave glibc's allocator as it is")
-XLA_FLAGS = Variable("TORCHLIKE_XLA_FLAGS", ("system",), "leave XLA's flags as they are")
-FIRST_CALLS = Variable(
+TRACEBACK = EnvironmentVariable(
+    "TORCHLIKE_TRACEBACK", ("full",), "show torchlike's own frames in tracebacks"
+)
+ALLOCATOR = EnvironmentVariable(
+    "TORCHLIKE_ALLOCATOR", ("system",), "leave glibc's allocator as it is"
+)
+XLA_FLAGS = EnvironmentVariable("TORCHLIKE_XLA_FLAGS", ("system",), "leave XLA's flags as they are")
+FIRST_CALLS = EnvironmentVariable(
     "TORCHLIKE_FIRST_CALLS",
     ("numpy", "compiled"),
     "how an operation on a new shape is computed at first: by NumPy (the default), or compiled",
 )
-CACHE_DIR = Variable(
+CACHE_DIR = EnvironmentVariable(
     "TORCHLIKE_CACHE_DIR",
     None,
     "the folder for compiled programs, by default torchlike in the user's cache; empty: keep none",
 )
 
-CHILDREN = Variable(
+CHILDREN = EnvironmentVariable(
     "TORCHLIKE_CHILDREN",
     None,
     "set by torchlike for the processes that a program starts: the Python in which `import torch` "
@@ -83,7 +87,7 @@ CHILDREN = Variable(
     stands_for="PYTHON",
 )
 
-DEVICE_MAP = Variable(
+DEVICE_MAP = EnvironmentVariable(
     "TORCHLIKE_DEVICE_MAP",
     None,
     "what device types mean in a program in which `import torch` means torchlike: cuda=cpu; set by "
@@ -92,14 +96,14 @@ DEVICE_MAP = Variable(
     stands_for="MAP",
 )
 
-LAUNCHER = Variable(
+LAUNCHER = EnvironmentVariable(
     "TORCHLIKE_LAUNCHER",
     None,
     "set by torchlike launch for the ranks that it starts: its process, with which they end",
     stands_for="PID",
 )
 
-SECRET = Variable(
+SECRET = EnvironmentVariable(
     "TORCHLIKE_SECRET",
     None,
     "what the processes of a program know and others do not: who connects to its stores shows that "

@@ -20,13 +20,13 @@ from jax import core
 from torchlike._runtime.jax_private.equations import interpret, subjaxprs
 
 
-class _Allowed(threading.local):
+class _Replicating(threading.local):
     """How many `replicating` this thread is in."""
 
     depth = 0
 
 
-_allowed = _Allowed()
+_allowed = _Replicating()
 
 
 @contextlib.contextmanager

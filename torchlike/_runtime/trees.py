@@ -2,7 +2,13 @@
 
 Not jax.tree: that sorts dictionaries by key, so a function that concatenates ``d.values()`` would
 see another order than it sees eagerly; and it opens every class somebody registered, so a module
-given as an argument would reach the function as a copy.
+given as an argument would reach the function as a copy. Not ``torch.utils._pytree`` either: its
+specifications have no hash, and know nothing of containers that are one object.
+
+Around it stand PyTorch's places (`torchlike.utils._pytree` with its keys and texts,
+`torchlike.fx._pytree`), what makes tensors and modules nodes of JAX's trees (`torchlike.interop`),
+and two files of names: of leaves in messages (`torchlike.testing.trees`), of entries in checkpoints
+(`torchlike.distributed.checkpoint`). `torchlike._stablehlo.trees` writes a structure to a file.
 """
 
 from __future__ import annotations
@@ -42,6 +48,17 @@ def flatten(tree: Any, dataclass_too: bool = False) -> tuple[list[Any], Any]:
     """
     leaves: list[Any] = []
     return leaves, _open(tree, leaves, _Objects(None, {}) if dataclass_too else None, None)
+
+
+def leaves(tree: Any, kind: type = object) -> list[Any]:
+    """Return the leaves of a tree that are of a class."""
+    return [x for x in flatten(tree)[0] if isinstance(x, kind)]
+
+
+def tree_map(function: Callable[..., Any], tree: Any) -> Any:
+    """Apply ``function`` to each leaf and return the tree of the results."""
+    found, structure = flatten(tree)
+    return unflatten(structure, [function(x) for x in found])
 
 
 def flatten_result(
@@ -154,7 +171,7 @@ def _open(
         if objects.opens(x):
             space = vars(x)
             parts = _open_all(space.values(), leaves, objects, seen)
-            return _Plain(kind), tuple(space), parts
+            return _PlainObject(kind), tuple(space), parts
     leaves.append(x)
     return _LEAF
 
@@ -226,7 +243,7 @@ class Made:
         self.registered: list[tuple[Any, list[Any], Any]] = []
 
 
-class _Plain:
+class _PlainObject:
     """The class of an object that consists of its attributes."""
 
     def __init__(self, kind: type) -> None:
@@ -316,7 +333,7 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
         if made_of is not None:
             made_of.registered.append((found, parts, kind.context))
         return found
-    if isinstance(kind, _Plain):
+    if isinstance(kind, _PlainObject):
         plain = object.__new__(kind.kind)
         plain.__dict__.update(zip(structure[1], parts, strict=True))
         return plain
@@ -376,3 +393,14 @@ def leaf_counts(structure: Any) -> tuple[int, tuple[str, ...], list[int]]:
 def count_leaves(structure: Any) -> int:
     """Return how many leaves a structure has."""
     return 1 if structure is _LEAF else sum(map(count_leaves, structure[-1]))
+
+
+def describe(structure: Any) -> str:
+    """Describe a structure in words: ``tuple(*, dict(a=*))``."""
+    if structure is _LEAF:
+        return "*"
+    parts = [describe(s) for s in structure[-1]]
+    if len(structure) == 4:
+        parts = [f"{key}={part}" for key, part in zip(structure[1], parts, strict=True)]
+    kind = getattr(structure[0], "kind", structure[0])  # of a registered class, with its context
+    return f"{kind.__name__}({', '.join(parts)})"

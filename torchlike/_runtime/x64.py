@@ -15,18 +15,18 @@ a number beside a float64 array is rounded to float32, and an int of more than 3
 from __future__ import annotations
 
 import functools
-import itertools
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
+from torchlike._runtime.frames import IMPORT_SYSTEM, users_frame, warn_at
 from torchlike._runtime.jax_private import backends
 from torchlike._runtime.patches import at_import
 
 _config: Any = jax.config  # which has attributes that are not declared
+#: What lies between the line that imports torchlike and here.
+_BETWEEN = IMPORT_SYSTEM | {"torchlike"}
 
 WORDS = (
     "JAX was in use before torchlike was imported, which turns on JAX's 64-bit types for the whole "
@@ -40,7 +40,7 @@ def enable() -> None:
     """Turn 64-bit types on. Where JAX computed before, warn at the line that imports torchlike."""
     if not _config.jax_enable_x64:
         if backends.started():
-            warnings.warn(WORDS, UserWarning, stacklevel=_importer())
+            warn_at(users_frame(beneath=_BETWEEN), WORDS, UserWarning)
         at_import.X64.set_option(_config, "jax_enable_x64", True)
 
 
@@ -63,16 +63,3 @@ def requiring(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args)
 
     return traced
-
-
-def _importer() -> int:
-    """Return the ``stacklevel``, for our caller's warning, of the innermost line outside this
-    package. Frames of the import system do not count."""
-    frame: Any = sys._getframe(1)
-    for level in itertools.count(1):
-        if frame is None or not frame.f_globals.get("__name__", "").startswith("torchlike"):
-            return level
-        frame = frame.f_back
-        while frame is not None and "importlib" in frame.f_code.co_filename:
-            frame = frame.f_back
-    raise AssertionError

@@ -21,7 +21,7 @@ _AVAILABLE = frozenset(("cpu", "cuda", "mps", "xpu", "xla", "hpu", "ipu", "mtia"
 _LOWER = (dtypes.bfloat16, dtypes.float16)
 
 
-class _Settings(threading.local):
+class _AutocastSettings(threading.local):
     """What is set in a thread, by device type."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Settings(threading.local):
         modes.current.autocast = state
 
 
-_settings = _Settings()
+_settings = _AutocastSettings()
 
 
 def _told() -> tuple[Any, ...]:
@@ -61,7 +61,7 @@ def _tell(told: tuple[Any, ...]) -> None:
     _settings.apply()
 
 
-def _seen() -> _Settings:
+def _seen() -> _AutocastSettings:
     """Return this thread's settings, to be read or set, and note that a compiled program depends on
     them."""
     modes.setting_seen("what torch.autocast is told", _told, _tell)

@@ -31,7 +31,7 @@ from torchlike._extensions.boxes import Batched, reverse
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
-from torchlike.autograd.partial import Partial, array_of
+from torchlike.autograd.partial import ConditionalGrad, array_of
 from torchlike.tensor import Tensor, wrap
 
 
@@ -229,7 +229,7 @@ def grad(
         if there.get(i) is not None:
             results.append(t._whole_gradient(*map(_as_tensor, (g, there[i]))))
             continue
-        if type(g) is Partial and not materialize_grads:
+        if type(g) is ConditionalGrad and not materialize_grads:
             modes.the_capture().refuse_value(
                 "autograd.grad by a tensor that only one branch on a value used",
                 "materialize_grads=True, which gives zeros where it was not used",
@@ -256,7 +256,7 @@ def gradients(
     outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: Any, create_graph: Any
 ) -> list[Any]:
     """Compute the gradients of ``grad``: arrays, or tensors with ``create_graph``; None for inputs
-    that were not used, `Partial` for those that a value decides of."""
+    that were not used, `ConditionalGrad` for those that a value decides of."""
     asked, wanted = _as_tuple(outputs), _with_values(_as_tuple(inputs))
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")

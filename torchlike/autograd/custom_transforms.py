@@ -12,6 +12,7 @@ from torchlike._dispatch.record import still
 from torchlike._extensions import boxes
 from torchlike._extensions.boxed import JvpLevel, VmapLevel
 from torchlike._extensions.boxes import Batched, Box, Dual
+from torchlike._runtime import trees
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
@@ -35,7 +36,7 @@ def level_of(args: Sequence[Any]) -> boxes.Level | None:
     """Return the innermost level whose boxes are among the arguments of a Function."""
     if not modes.current.levels:
         return None
-    return boxes.top([a._value_now() for a in flatten(list(args))[0] if isinstance(a, Tensor)])
+    return boxes.top([a._value_now() for a in trees.leaves(list(args), Tensor)])
 
 
 def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ctx: Any) -> Any:
@@ -197,7 +198,7 @@ def _generate(
 
     backward_of_one = function.vjp if function.backward is base.backward else function.backward
 
-    class Mapped(base):
+    class VmappedFunction(base):
         generate_vmap_rule = True
 
         @staticmethod
@@ -258,8 +259,8 @@ def _generate(
                 g if g is None or d == 0 else g.sum(0) for g, d in zip(found, axes, strict=True)
             )
 
-    Mapped.__name__ = Mapped.__qualname__ = f"Vmapped{function.__name__}"
-    return Mapped
+    VmappedFunction.__name__ = VmappedFunction.__qualname__ = f"Vmapped{function.__name__}"
+    return VmappedFunction
 
 
 # -- jvp -------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from torchlike._dispatch.record import OpNode
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import fresh_stack, partial
-from torchlike.autograd.partial import Partial
+from torchlike.autograd.partial import ConditionalGrad
 from torchlike.tensor import Tensor, wrap
 
 _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
@@ -182,8 +182,8 @@ def _as_nodes_want(
 
 
 def _as_tensor(gradient: Any) -> Any:
-    if type(gradient) is Partial:
-        return Partial(_as_tensor(gradient.array), gradient.when)
+    if type(gradient) is ConditionalGrad:
+        return ConditionalGrad(_as_tensor(gradient.array), gradient.when)
     return gradient if isinstance(gradient, Tensor) else wrap(gradient)
 
 
@@ -203,7 +203,7 @@ def run(
     With ``targets``, only what they need is run and their gradients are returned (None where none
     arrived); otherwise gradients accumulate in the leaves. Nodes recorded before ``stop_before``
     are not run: their gradients are wanted by whoever began the capture. Inside one, gradients may
-    be `Partial`, in and out. ``fresh``: the stack has room for passes within this one.
+    be `ConditionalGrad`, in and out. ``fresh``: the stack has room for passes within this one.
     """
     outer_pass = modes.current.backward_pass
     if outer_pass is not None and not fresh and _is_deep(outer_pass):
@@ -510,7 +510,7 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
     when: Any = None
     if capture is not None:
         capture.slot_read(leaf, "_grad")
-        if type(gradient) is Partial or capture.conditions:
+        if type(gradient) is ConditionalGrad or capture.conditions:
             when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
             gradient = partial.array_of(gradient)
     if not create_graph and isinstance(gradient, Tensor):

@@ -35,7 +35,7 @@ class FunctionCtx:
         #: Whether backward gets zeros for outputs marked as not differentiable, too.
         self._materialize_non_diff_grads = True
         #: What was saved, once there is a node: shared with it, which holds this object.
-        self._kept: _Kept | None = None
+        self._kept: _SavedTensors | None = None
         #: What is freed with the saved tensors: anything with a method ``release``.
         self._freed: Any = None
         #: On duals: what was saved one level down, and pairs of tensors there and here.
@@ -105,7 +105,7 @@ def _check_savable(what: str, tensors: Sequence[Any]) -> None:
             )
 
 
-class _Kept:
+class _SavedTensors:
     """What ``save_for_backward`` was given: of ``ctx`` and of the node, so that neither has to hold
     the other. (A cycle would keep all of it until Python looks for cycles.)"""
 
@@ -117,7 +117,7 @@ class _Kept:
         #: Under saved-tensor hooks, in the array's place what the pack hook made of it.
         self.saved: list[Any] | None = []
         self.unpack: Any = None
-        self.watches: list[saved.Watch] = []
+        self.watches: list[saved.VersionWatch] = []
 
     def tensors(self) -> tuple[Any, ...]:
         """Return the saved tensors again. RuntimeError once they were freed."""
@@ -156,7 +156,7 @@ class FunctionNode(Node):
         super().__init__(f"{function.__name__}Backward", edges)
         self.function = function
         self.ctx = ctx
-        self._kept = _Kept(self)
+        self._kept = _SavedTensors(self)
         #: Shapes and dtypes of the outputs, None for those that are no tensors.
         self.avals: list[Any] = []
 
@@ -378,7 +378,7 @@ class Function:
         if saving.hooks:
             node._kept.unpack, kept = saving.hooks[-1][1], lambda t: saved.pack(still(t))
         elif saving.strict:
-            node._kept.watches = [saved.Watch(t) for t in ctx._to_save if t is not None]
+            node._kept.watches = [saved.VersionWatch(t) for t in ctx._to_save if t is not None]
         node._kept.saved = [
             None if t is None else (kept(t), *_place(t, args, edges, node), position.get(id(t), -1))
             for t in ctx._to_save

@@ -102,11 +102,11 @@ class _AllowMutation:
         """Forget the copies made: torchlike needs none."""
 
 
-class _Allowed(threading.local):
+class _MutationAllowed(threading.local):
     active: bool = False
 
 
-_mutation_allowed = _Allowed()
+_mutation_allowed = _MutationAllowed()
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ GIVEN = -1
 When = dict[Any, Any]
 
 
-class Partial:
+class ConditionalGrad:
     """A gradient's array, and when there is one."""
 
     __slots__ = ("array", "when")
@@ -37,17 +37,17 @@ def conditional(array: Any, when: When) -> Any:
     where it never does."""
     if when.get(GIVEN) is True:
         return array
-    return Partial(array, when) if when else None
+    return ConditionalGrad(array, when) if when else None
 
 
 def array_of(gradient: Any) -> Any:
     """Return the array of a gradient, which is zeros where there is none."""
-    return gradient.array if type(gradient) is Partial else gradient
+    return gradient.array if type(gradient) is ConditionalGrad else gradient
 
 
 def when_of(gradient: Any) -> When:
     """Return the condition under which this gradient arrives: a plain one always, None never."""
-    if type(gradient) is Partial:
+    if type(gradient) is ConditionalGrad:
         return gradient.when
     return {} if gradient is None else {GIVEN: True}
 
@@ -103,8 +103,8 @@ def arriving(
     """Put gradients that depend on some of the cotangents each under a condition (``conditions``,
     by cotangent; None: on any of them, under none), where these are there or not themselves.
 
-    In a capture they are `Partial`; outside, None where there is no gradient, for which Python
-    waits for the conditions. A transform of JAX's own cannot leave one out: there are zeros.
+    In a capture they are `ConditionalGrad`; outside, None where there is no gradient, for which
+    Python waits for the conditions. A transform of JAX's own cannot leave one out: there are zeros.
     """
     anyhow = dict.fromkeys(range(len(cotangents)), True)
     arrived = [when_of(c) for c in cotangents]
@@ -120,14 +120,16 @@ def arriving(
     return found
 
 
-def total(present: Partial | Any, gradient: Partial | Any, add: Callable[..., Any]) -> Any:
+def total(
+    present: ConditionalGrad | Any, gradient: ConditionalGrad | Any, add: Callable[..., Any]
+) -> Any:
     """Add two gradients: the sum is there where any of them is."""
     array = add(array_of(present), array_of(gradient))
     return conditional(array, union([when_of(present), when_of(gradient)]))
 
 
 def any_partial(gradients: Sequence[Any]) -> bool:
-    return any(type(g) is Partial for g in gradients)
+    return any(type(g) is ConditionalGrad for g in gradients)
 
 
 def on_arrays(run: Callable[[list[Any]], Sequence[Any]], gradients: Sequence[Any]) -> list[Any]:
@@ -135,7 +137,7 @@ def on_arrays(run: Callable[[list[Any]], Sequence[Any]], gradients: Sequence[Any
     conditions that they had."""
     found = run([array_of(g) for g in gradients])
     return [
-        new if type(old) is not Partial or new is None else Partial(new, old.when)
+        new if type(old) is not ConditionalGrad or new is None else ConditionalGrad(new, old.when)
         for old, new in zip(gradients, found, strict=True)
     ]
 

@@ -17,7 +17,7 @@ import jax
 
 from torchlike._core import errors, modes, tape
 from torchlike._core.storage import Storage
-from torchlike._core.tape import saving
+from torchlike._core.tape import op_of_node_name, saving
 from torchlike._dispatch import kept
 from torchlike._dispatch.executable import Residuals
 from torchlike._dispatch.record import OpNode, SavedNames, shown_kinds
@@ -53,7 +53,8 @@ class Frozen:
         self.array = t._value_now()
 
 
-def _is_leaf(x: Any) -> bool:
+def is_no_container(x: Any) -> bool:
+    """Return whether what hooks or arguments hold is one thing: no tuple, list or dictionary."""
     return type(x) not in (tuple, list, dict)
 
 
@@ -79,7 +80,7 @@ def pack(t: Tensor, hook: Hook | None = None) -> Any:
     if modes.current.capture is None:
         return packed
     return jax.tree_util.tree_map(
-        lambda x: Frozen(x) if isinstance(x, Tensor) else x, packed, is_leaf=_is_leaf
+        lambda x: Frozen(x) if isinstance(x, Tensor) else x, packed, is_leaf=is_no_container
     )
 
 
@@ -89,7 +90,7 @@ def unpack(hook: Callable[[Any], Any], packed: Any, shape: Any = None) -> Tensor
     TypeError when the hook gives something else, RuntimeError when it has another shape.
     """
     thawed = jax.tree_util.tree_map(
-        lambda x: wrap(x.array) if type(x) is Frozen else x, packed, is_leaf=_is_leaf
+        lambda x: wrap(x.array) if type(x) is Frozen else x, packed, is_leaf=is_no_container
     )
     previous = modes.current.grad_enabled
     modes.current.grad_enabled = False
@@ -127,7 +128,7 @@ def _shown(array: Any, operand: Any) -> Tensor:
     return t
 
 
-class Slot:
+class SavedSlot:
     """One saved array: what the hook made of it, and the shape it had."""
 
     __slots__ = ("packed", "shape")
@@ -177,11 +178,11 @@ class PackedNode(SavedNames, OpNode):
         self._slots: Any = list(saved)
         for i in kept.order_of_saving(exe):
             if hasattr(saved[i], "shape"):
-                self._slots[i] = Slot(saved[i], given[i])
+                self._slots[i] = SavedSlot(saved[i], given[i])
         self._plan = None
         if residuals is not None and exe.keeps_residuals:
             self._plan = residuals.plan
-            self._slots += [Slot(a, None) for a in residuals.arrays]
+            self._slots += [SavedSlot(a, None) for a in residuals.arrays]
 
     def _fetch(self, cotangents: Any) -> None:
         """Unpack what was saved: the node is an ordinary one until `_put_back`."""
@@ -189,7 +190,7 @@ class PackedNode(SavedNames, OpNode):
         saving.arriving = cotangents
         try:
             values = [
-                unpack(self._hook, s.packed, s.shape)._value_now() if type(s) is Slot else s
+                unpack(self._hook, s.packed, s.shape)._value_now() if type(s) is SavedSlot else s
                 for s in self._slots
             ]
         finally:
@@ -236,7 +237,7 @@ class PackedNode(SavedNames, OpNode):
 # -- strict mode -----------------------------------------------------------------------------------
 
 
-class Watch:
+class VersionWatch:
     """The version of a storage when a tensor on it was saved."""
 
     __slots__ = ("_kind", "_size", "_storage", "_t", "_version")
@@ -257,7 +258,7 @@ class Watch:
         node = None if t is None else t._node
         which = ""
         if t is not None and node is not None:
-            which = f", which is output {t._output_nr} of {_stem(node.name())},"
+            which = f", which is output {t._output_nr} of {op_of_node_name(node.name())},"
         hint = errors.MODIFIED_HINT_SHOWN if modes.current.anomaly else errors.MODIFIED_HINT
         raise RuntimeError(
             errors.MODIFIED.format(
@@ -269,10 +270,6 @@ class Watch:
             )
             + hint
         )
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix("0").removesuffix("Backward")
 
 
 class WatchedNode(SavedNames, OpNode):
@@ -298,11 +295,11 @@ class WatchedNode(SavedNames, OpNode):
         in_place = bool(operands) and operands[0] is target
         if exe.rule is not None:
             # In place, the value goes into the target, which raises its version once more.
-            self._watches = [Watch(target, 1) if in_place else Watch(output)]  # type: ignore[arg-type]
+            self._watches = [VersionWatch(target, 1) if in_place else VersionWatch(output)]  # type: ignore[arg-type]
             return
         # Of what it overwrites itself, PyTorch's in-place op saves a copy.
         self._watches = [
-            Watch(operands[i])
+            VersionWatch(operands[i])
             for i in exe.kept
             if isinstance(operands[i], Tensor) and not (in_place and i == 0)
         ]

@@ -34,7 +34,7 @@ from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.equations import Axes, axes_in, traced_over
 from torchlike.distributed.groups import GroupMember, ProcessGroup, World, behind
 from torchlike.distributed.lines import Lines, axes_along, grid_of, lines_among, of_one_kind
-from torchlike.distributed.works import Call, agree, settle
+from torchlike.distributed.works import CollectiveCall, agree, settle
 
 #: Programs that the members of a group have seen to be the same: ranks, and a digest of the text.
 _agreed: set[tuple[tuple[int, ...], str]] = set()
@@ -354,7 +354,7 @@ class RankProgram:
             )
         # Before anyone waits: XLA's collectives wait in the kernel.
         compiled = self.lower(*args).compile()
-        call = Call(self._group, self._text)
+        call = CollectiveCall(self._group, self._text)
         key = tuple(self._group.ranks), self._digest
         if key not in _agreed or get_debug_level() is DebugLevel.DETAIL:
             agree(call, _HINT)
@@ -369,7 +369,7 @@ class RankProgram:
         """Return this rank's parts of the program's results."""
         return [r.addressable_data(0) for r in results]
 
-    def _check_heads(self, heads: np.ndarray, call: Call) -> None:
+    def _check_heads(self, heads: np.ndarray, call: CollectiveCall) -> None:
         """Raise DistBackendError where other ranks ran another program, which they had before."""
         own = int(self._digest, 16)
         others = [self._group.ranks[r] for r, head in enumerate(heads) if head != own]

@@ -32,14 +32,14 @@ from torchlike.tensor import Tensor
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
-class _Active(threading.local):
+class _ActiveMeshes(threading.local):
     """The meshes that this thread is ``with``, innermost last."""
 
     def __init__(self) -> None:
         self.meshes: list[DeviceMesh] = []
 
 
-_active = _Active()
+_active = _ActiveMeshes()
 #: The whole meshes by JAX's, so that an array's sharding tells its mesh.
 _roots: dict[Any, DeviceMesh] = {}
 

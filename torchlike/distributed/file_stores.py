@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from torchlike._runtime.meeting.errors import DistStoreError
-from torchlike._runtime.meeting.table import Table, names
+from torchlike._runtime.meeting.table import KeyValueTable, names
 from torchlike.distributed.stores import Store, as_bytes
 
 __all__ = ["FileStore"]
@@ -66,7 +66,7 @@ class FileStore(Store):
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Change the value if it is the expected one."""
-        table = Table()
+        table = KeyValueTable()
 
         def changed(values: dict[str, bytes]) -> bytes:
             table._values = values

@@ -35,7 +35,7 @@ class Value:
         return len(self.own) > len(own) and (self.is_drawn or self.aval.size == 1)
 
 
-class Step:
+class FlatStep:
     """An equation, its operands (values, or numbers written into the program) and results."""
 
     __slots__ = ("_evaluate", "given", "made", "operands", "own", "results")
@@ -82,7 +82,7 @@ class Flat:
         self._axes = axes
         self._all = tuple(mesh.axis_names)
         self.inputs: list[Value] = []
-        self.steps: list[Step] = []
+        self.steps: list[FlatStep] = []
         #: Whether the processes have met in the program, up to here.
         self._met = False
 
@@ -135,7 +135,7 @@ class Flat:
         results = [Value(v.aval, own, is_drawn) for v in outvars]
         given = [self._native(x, own or ()) for x in operands]
         made = [Side(own or (), _WHOLE, ()) for _ in outvars]
-        self.steps.append(Step(evaluate, own or (), operands, results, given, made))
+        self.steps.append(FlatStep(evaluate, own or (), operands, results, given, made))
         return results
 
     def _native(self, x: Any, own: tuple[str, ...]) -> Side:
@@ -162,7 +162,7 @@ class Flat:
         def evaluate(*args: Any) -> Sequence[Any]:
             return p["body"](*args, met=met)
 
-        self.steps.append(Step(evaluate, self._all, operands, results, given, made))
+        self.steps.append(FlatStep(evaluate, self._all, operands, results, given, made))
         return results
 
     def _constraint(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
@@ -218,8 +218,8 @@ def _is_special(program: Any) -> bool:
 
 
 def regions(
-    steps: Sequence[Step], done: set[Value]
-) -> Iterator[tuple[tuple[str, ...], list[Step]]]:
+    steps: Sequence[FlatStep], done: set[Value]
+) -> Iterator[tuple[tuple[str, ...], list[FlatStep]]]:
     """Yield regions in an order in which they can run: whose values, and the steps. ``done``: the
     inputs.
 

@@ -15,14 +15,14 @@ from torchlike._core.storage import host_value
 from torchlike.distributed.groups import ProcessGroup, World, behind, store_of
 from torchlike.distributed.mailbox import Mailbox, decoded
 from torchlike.distributed.stores import DistStoreError
-from torchlike.distributed.works import Call
+from torchlike.distributed.works import CollectiveCall
 from torchlike.tensor import Tensor
 
 
 def arrive(group: ProcessGroup, what: str) -> Callable[[float | None], None]:
     """Say that this process is here; what it gives waits for the others, some seconds or the
     group's timeout. DistBackendError naming those that did not come."""
-    call = Call(group, what)
+    call = CollectiveCall(group, what)
     number = group.barriers
     group.barriers += 1
     store = store_of(group)
@@ -75,7 +75,7 @@ def exchange(
     group: ProcessGroup, what: str, given: Sequence[Tensor], places: Sequence[Tensor]
 ) -> Callable[[float | None], None]:
     """Send each member a tensor; what it gives waits for theirs, and writes them."""
-    call = Call(group, what)
+    call = CollectiveCall(group, what)
     box, own, tag = mailbox(), group.rank(), -call.number
     numbers = {r: box.expect(rank, group.number, tag) for r, rank in enumerate(group.ranks)}
     for r, tensor in enumerate(given):

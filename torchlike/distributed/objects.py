@@ -15,7 +15,7 @@ from torchlike._ops.creation.from_data import from_numpy
 from torchlike.distributed.groups import ProcessGroup, behind, member, root, store_of
 from torchlike.distributed.point_to_point import recv, send
 from torchlike.distributed.stores import DistStoreError
-from torchlike.distributed.works import Call
+from torchlike.distributed.works import CollectiveCall
 
 #: The tag of objects that go from one process to another; a script's own are not negative.
 _OBJECTS = -1
@@ -26,7 +26,7 @@ def _exchange(
 ) -> list[Any]:
     """Put objects under keys, and take those of other keys, once they are there. The last of the
     readers clears up. DistBackendError after the group's timeout."""
-    call = Call(group, what)
+    call = CollectiveCall(group, what)
     store, place = store_of(group), f"objects{group.objects}"
     group.objects += 1
     for key, value in given.items():

@@ -21,16 +21,16 @@ from torchlike.distributed import captured
 from torchlike.distributed.bodies import AXIS, ballast
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.groups import ProcessGroup
-from torchlike.distributed.works import Call, Work, agree, settle
+from torchlike.distributed.works import CollectiveCall, Work, agree, settle
 from torchlike.tensor import Tensor
 
-_programs: dict[Hashable, Program] = {}
+_programs: dict[Hashable, CollectiveProgram] = {}
 
 #: Results of so many bytes take the memory of operands that nobody else holds.
 _LARGE = 16 << 20
 
 
-class Program:
+class CollectiveProgram:
     """A compiled collective of one group's members on arrays of fixed shapes."""
 
     def __init__(
@@ -83,7 +83,7 @@ def run(
     arrays: Sequence[Any],
     body: Callable[..., tuple[Any, ...]],
     donates: bool = False,
-) -> tuple[Sequence[Any], Call | None]:
+) -> tuple[Sequence[Any], CollectiveCall | None]:
     """Begin a collective: this rank's results, and the call to wait for them by (None while a
     program is captured, of which it becomes a part).
 
@@ -98,9 +98,9 @@ def run(
     arrays = [a if a.ndim else a.reshape(1) for a in arrays]
     if capture is not None:
         return captured.collective(capture, group, text, arrays, body), None
-    call = Call(group, text)
+    call = CollectiveCall(group, text)
     if program is None:
-        made = Program(group, text, body, arrays, donates)
+        made = CollectiveProgram(group, text, body, arrays, donates)
         agree(call)
         program = _programs[key] = made
     elif get_debug_level() is DebugLevel.DETAIL:
@@ -120,7 +120,7 @@ def may_donate(tensors: Sequence[Tensor]) -> bool:
 
 
 def finished(
-    results: Sequence[Any], call: Call | None, written: Sequence[Any], async_op: bool
+    results: Sequence[Any], call: CollectiveCall | None, written: Sequence[Any], async_op: bool
 ) -> Work | None:
     """Return the work of a collective, or wait until it is done and return None."""
     if async_op:

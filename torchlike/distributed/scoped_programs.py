@@ -25,7 +25,7 @@ from torchlike.distributed.captured import HEAD, RankProgram, RanksOfCapture, pr
 from torchlike.distributed.crossings import Body, Side, crossing, own_side, side_of
 from torchlike.distributed.device_mesh import mesh_of
 from torchlike.distributed.equations import Axes
-from torchlike.distributed.flat_programs import Flat, Step, Value, regions
+from torchlike.distributed.flat_programs import Flat, FlatStep, Value, regions
 from torchlike.distributed.groups import GroupMember, ProcessGroup
 
 
@@ -314,7 +314,7 @@ class _Evaluation:
         run = self._manual(x.own, lambda v: (v.reshape(x.aval.shape),), [spec], [PartitionSpec()])
         return run(self._arrays[x])[0]
 
-    def _run(self, own: tuple[str, ...], steps: Sequence[Step], wanted: set[Value]) -> None:
+    def _run(self, own: tuple[str, ...], steps: Sequence[FlatStep], wanted: set[Value]) -> None:
         """Evaluate a region, and keep the results that steps outside of it, or ``wanted``, need."""
         inside = set(map(id, steps))
         later = wanted | {

@@ -19,8 +19,8 @@ from torchlike._runtime.meeting.errors import (
     QueueEmptyError,
 )
 from torchlike._runtime.meeting.secret import of_environment
-from torchlike._runtime.meeting.server import Client, Server
-from torchlike._runtime.meeting.table import Table
+from torchlike._runtime.meeting.server import Client, TableServer
+from torchlike._runtime.meeting.table import KeyValueTable
 
 __all__ = [
     "DistBackendError",
@@ -164,7 +164,7 @@ class HashStore(Store):
 
     def __init__(self) -> None:
         super().__init__()
-        self._table = Table()
+        self._table = KeyValueTable()
 
     def set(self, key: str, value: Any) -> None:
         """Keep a value, str or bytes. TypeError for others."""
@@ -223,7 +223,7 @@ class HashStore(Store):
 
 
 #: Servers of this process by port, for a second TCPStore with ``multi_tenant``.
-_servers: dict[int, Server] = {}
+_servers: dict[int, TableServer] = {}
 
 
 class TCPStore(Store):
@@ -258,7 +258,7 @@ class TCPStore(Store):
         if world_size == 0:
             raise ValueError("TCPStore world size cannot be 0")
         self.host, self.timeout, self.libuvBackend = host_name, timeout, use_libuv
-        self._server: Server | None = None
+        self._server: TableServer | None = None
         if is_master:
             self._server = self._serving(port, multi_tenant, master_listen_fd, secret)
             port = self._server.port
@@ -269,10 +269,10 @@ class TCPStore(Store):
 
     def _serving(
         self, port: int, multi_tenant: bool, descriptor: int | None, secret: bytes
-    ) -> Server:
+    ) -> TableServer:
         if multi_tenant and port in _servers:
             return _servers[port]
-        made = Server(self.host, port, None, descriptor, secret)
+        made = TableServer(self.host, port, None, descriptor, secret)
         if multi_tenant:
             _servers[made.port] = made
         return made

@@ -38,7 +38,7 @@ def refuse_capture(what: str) -> None:
         )
 
 
-class Call:
+class CollectiveCall:
     """One collective of a group: its number there, and what it was called with."""
 
     __slots__ = ("group", "number", "text")
@@ -64,7 +64,7 @@ class Work:
     def __init__(
         self,
         arrays: Sequence[Any] = (),
-        call: Call | None = None,
+        call: CollectiveCall | None = None,
         results: Sequence[Any] = (),
         finish: Callable[[float], None] | None = None,
         ready: Callable[[], bool] | None = None,
@@ -151,7 +151,7 @@ class _Waiter:
 _waiters: list[_Waiter] = []
 
 
-def settle(arrays: Sequence[Any], call: Call, seconds: float | None) -> None:
+def settle(arrays: Sequence[Any], call: CollectiveCall, seconds: float | None) -> None:
     """Wait for the results of a collective. DistBackendError where a process has ended, does not
     come within the time, or came with another call."""
     errors = _waited(arrays) if _come_soon(arrays) else _settled(arrays, call, seconds)
@@ -182,7 +182,7 @@ def _waited(arrays: Sequence[Any]) -> list[Exception]:
     return []
 
 
-def _settled(arrays: Sequence[Any], call: Call, seconds: float | None) -> list[Exception]:
+def _settled(arrays: Sequence[Any], call: CollectiveCall, seconds: float | None) -> list[Exception]:
     """Wait in another thread, and return what went wrong. Errors as of ``settle``, but for those of
     XLA."""
     limit = call.group.timeout.total_seconds() if seconds is None else seconds
@@ -207,7 +207,7 @@ def _reason(error: Exception) -> str:
     return text
 
 
-def another_call(call: Call) -> str:
+def another_call(call: CollectiveCall) -> str:
     """Ask which ranks are in another collective than this one, and return that for an error; ""
     where none is known to be."""
     box, group = World.mailbox, call.group
@@ -226,7 +226,7 @@ def another_call(call: Call) -> str:
     return ""
 
 
-def agree(call: Call, advice: str = "") -> None:
+def agree(call: CollectiveCall, advice: str = "") -> None:
     """Meet the other members, and see that they call the same. ``advice``: what else an error says.
 
     Raises:

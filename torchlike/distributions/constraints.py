@@ -378,7 +378,7 @@ def _is_settled(symmetric: Tensor, value: Tensor) -> bool:
     return modes.current.capture is None and not symmetric.all()
 
 
-class _Joined(Constraint):
+class _JoinedConstraint(Constraint):
     """Several constraints along a dimension."""
 
     def __init__(self, cseq: Any, dim: int = 0) -> None:
@@ -397,7 +397,7 @@ class _Joined(Constraint):
         return [c.check(v) for c, v in zip(self.cseq, parts, strict=True)]
 
 
-class _Cat(_Joined):
+class _Cat(_JoinedConstraint):
     """Constraints ``cseq`` on parts, of ``lengths`` (1 each), along ``dim``."""
 
     def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None) -> None:
@@ -410,7 +410,7 @@ class _Cat(_Joined):
         return f.cat(self._check_parts(value.split(self.lengths, self.dim)), self.dim)
 
 
-class _Stack(_Joined):
+class _Stack(_JoinedConstraint):
     """Constraints ``cseq`` on the slices along ``dim``."""
 
     @property

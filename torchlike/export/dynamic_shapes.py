@@ -211,7 +211,7 @@ def bound(fn: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     return dict(inspect.signature(forward).bind(*args, **kwargs).arguments)
 
 
-class Argument(NamedTuple):
+class CallArgument(NamedTuple):
     """An argument of a call; ``index`` is its place where the parameter takes any number."""
 
     parameter: str
@@ -224,7 +224,7 @@ class Argument(NamedTuple):
         return self.parameter if self.index is None else f"{self.parameter}_{self.index}"
 
 
-def arguments_of(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Argument]:
+def arguments_of(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[CallArgument]:
     """Return the arguments of a call, positional ones first. Raises TypeError where they do not
     bind."""
     bound(fn, args, dict(kwargs))
@@ -234,8 +234,8 @@ def arguments_of(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> l
             labels += [(p.name, i) for i in range(len(args) - len(labels))]
         elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
             labels.append((p.name, None))
-    found = [Argument(*label, value) for label, value in zip(labels, args, strict=False)]
-    return found + [Argument(name, None, value) for name, value in kwargs.items()]
+    found = [CallArgument(*label, value) for label, value in zip(labels, args, strict=False)]
+    return found + [CallArgument(name, None, value) for name, value in kwargs.items()]
 
 
 def by_leaf(value: Any, spec: Any, path: str = "") -> Iterator[tuple[Any, Any]]:

@@ -136,7 +136,7 @@ def _spec(spec: InputSpec | OutputSpec) -> dict[str, Any]:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _GraphReader:
     """Makes graphs of plain data. RuntimeError for an operator that is not known here."""
 
     def __init__(self, ranges: dict[str, ValueRange]) -> None:
@@ -242,7 +242,7 @@ def closed(
 ) -> ExportedProgram:
     """Rebuild the program from its plain data. ``example`` are the leaves of its example inputs."""
     ranges = {targets.identifier(n): ValueRange(*r) for n, r in data["ranges"].items()}
-    reader = _Reader(ranges)
+    reader = _GraphReader(ranges)
     module = reader.graph_module(data["graph"])
     signature = ExportGraphSignature(
         [_closed_spec(InputSpec, signatures.InputKind, s) for s in data["inputs"]],

@@ -18,8 +18,8 @@ from torchlike.export.exported_program import (
 from torchlike.export.graph_signature import ExportGraphSignature
 from torchlike.export.guards import InputGuards, plain
 from torchlike.export.older_files import OlderProgram
-from torchlike.export.sizes import Sizes
-from torchlike.export.tracing import Traced, trace
+from torchlike.export.sizes import ArgumentSizes
+from torchlike.export.tracing import TracedExport, trace
 from torchlike.serialization.damage import reading
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
@@ -70,18 +70,18 @@ def export(
             "needs there, or an export of the submodule by itself."
         )
     kwargs = dict(kwargs or {})
-    sizes = Sizes(dynamic_shapes, mod, args, kwargs)
+    sizes = ArgumentSizes(dynamic_shapes, mod, args, kwargs)
     traced = trace(mod, args, kwargs, sizes)
     fixed = sizes.fixed_by_the_trace()
     if fixed:
-        sizes = Sizes(dynamic_shapes, mod, args, kwargs, fixed)
+        sizes = ArgumentSizes(dynamic_shapes, mod, args, kwargs, fixed)
         traced = trace(mod, args, kwargs, sizes)
         sizes.fixed_by_the_trace()
     return _program(mod, args, kwargs, sizes, traced)
 
 
 def _program(
-    mod: nn.Module, args: Any, kwargs: dict[str, Any], sizes: Sizes, traced: Traced
+    mod: nn.Module, args: Any, kwargs: dict[str, Any], sizes: ArgumentSizes, traced: TracedExport
 ) -> ExportedProgram:
     signature = ExportGraphSignature(traced.inputs, traced.outputs)
     state: dict[str, Any] = {
@@ -110,7 +110,7 @@ def _program(
     )
 
 
-def _guards(args: Any, kwargs: dict[str, Any], sizes: Sizes) -> InputGuards:
+def _guards(args: Any, kwargs: dict[str, Any], sizes: ArgumentSizes) -> InputGuards:
     """Return the guards on the arguments: what a trace took for granted of them."""
     leaves: list[tuple[str, Any]] = []
     flat = pytree.tree_leaves((args, kwargs))

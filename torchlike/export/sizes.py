@@ -78,7 +78,7 @@ class Symbol(NamedTuple):
     automatic: bool
 
 
-class Linear(NamedTuple):
+class AffineSize(NamedTuple):
     """A size made of a symbol: ``scale * symbol + offset``."""
 
     symbol: str
@@ -86,7 +86,7 @@ class Linear(NamedTuple):
     offset: int
 
 
-class Sizes:
+class ArgumentSizes:
     """The leaves of an export's arguments: their names, and symbols in the place of sizes.
 
     Args:
@@ -116,7 +116,7 @@ class Sizes:
             self._sized(leaf, row, made) for (leaf, _), row in zip(pairs, rows, strict=True)
         ]
 
-    def _row(self, leaf: Any, said: Any, name: str) -> dict[int, Linear]:
+    def _row(self, leaf: Any, said: Any, name: str) -> dict[int, AffineSize]:
         """Return the dimensions of a leaf that are made of symbols, and how; dimension 0 stands for
         a number itself."""
         if isinstance(leaf, Tensor):
@@ -131,7 +131,7 @@ class Sizes:
             return {}
         return {d: made for d, made in found.items() if made is not None}
 
-    def _linear(self, entry: Any, size: int, where: str) -> Linear | None:
+    def _linear(self, entry: Any, size: int, where: str) -> AffineSize | None:
         """Return how a size is made of a symbol, or None for one that stays a number."""
         if isinstance(entry, int):
             if entry != size:
@@ -154,7 +154,7 @@ class Sizes:
                     f"specialized it to be a constant ({size}).",
                 )
             alone = self._symbol(where, entry, size, automatic)
-            return None if alone is None else Linear(alone, 1, 0)
+            return None if alone is None else AffineSize(alone, 1, 0)
         root = entry._root
         at_hand = entry._root_size(size)
         where = f"{where} = {size}"
@@ -176,7 +176,7 @@ class Sizes:
                 f"Constraints violated ({root.__name__})! The values of {root.__name__} = "
                 f"{self.symbols[name].size} and {where} must always be equal.",
             )
-        return Linear(name, entry._scale, entry._offset)
+        return AffineSize(name, entry._scale, entry._offset)
 
     def _symbol(self, shown: str, said: Any, size: int, automatic: bool) -> str | None:
         name = f"s{len(self.symbols)}"
@@ -205,7 +205,7 @@ class Sizes:
         self.env.hints.update({n: s.size for n, s in self.symbols.items()})
         return dict(zip(self.symbols, found, strict=True))
 
-    def _sized(self, leaf: Any, row: dict[int, Linear], made: dict[str, Any]) -> Any:
+    def _sized(self, leaf: Any, row: dict[int, AffineSize], made: dict[str, Any]) -> Any:
         if not row:
             return None
         numbers = {d: self._number(made[x.symbol] * x.scale + x.offset) for d, x in row.items()}

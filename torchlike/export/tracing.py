@@ -27,7 +27,7 @@ from torchlike.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from torchlike.export.sizes import Sizes
+from torchlike.export.sizes import ArgumentSizes
 from torchlike.fx._patches import _Patcher
 from torchlike.fx.experimental.mode_regions import Switches, grouped
 from torchlike.fx.experimental.proxy_tensor import (
@@ -48,7 +48,7 @@ _PREFIXES = {InputKind.PARAMETER: "p", InputKind.BUFFER: "b", InputKind.CONSTANT
 _PLAIN = (bool, int, float, complex, str, type(None))
 
 
-class Traced(NamedTuple):
+class TracedExport(NamedTuple):
     """A graph, what its inputs and outputs are, and the tensors that are constants of it."""
 
     graph_module: GraphModule
@@ -150,7 +150,9 @@ def _flat(prefix: str, name: str) -> str:
     return f"{prefix}_{re.sub(r'[^a-zA-Z0-9]', '_', name)}"
 
 
-def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes) -> Traced:
+def trace(
+    module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: ArgumentSizes
+) -> TracedExport:
     """Trace ``module(*args, **kwargs)`` into a graph.
 
     Args:
@@ -186,7 +188,7 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
     for spec, node in zip(specs, graph_module.graph.output_node().args[0], strict=True):
         if isinstance(node, Node):
             spec.arg.name = node.name
-    return Traced(graph_module, tracer.inputs, specs, tracer.outside, out_spec)
+    return TracedExport(graph_module, tracer.inputs, specs, tracer.outside, out_spec)
 
 
 def _run(tracer: ExportTracer, module: Module, args: Any, kwargs: Any) -> Any:
@@ -231,7 +233,12 @@ def _state_inputs(tracer: ExportTracer, module: Module, fake: FakeTensorMode) ->
 
 
 def _argument_inputs(
-    tracer: ExportTracer, module: Module, args: Any, kwargs: Any, fake: FakeTensorMode, sizes: Sizes
+    tracer: ExportTracer,
+    module: Module,
+    args: Any,
+    kwargs: Any,
+    fake: FakeTensorMode,
+    sizes: ArgumentSizes,
 ) -> tuple[Any, Any]:
     """Create placeholders of the leaves of the arguments, and return the arguments as the module
     gets them."""

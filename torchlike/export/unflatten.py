@@ -58,7 +58,7 @@ class UnflattenedModule(Module):
         self.graph_signature = export_module.graph_signature
         self.module_call_graph = list(export_module.module_call_graph)
         self._specs = export_module.call_spec
-        whole = _Parts(export_module).whole()
+        whole = _ModuleParts(export_module).whole()
         self.graph = whole.graph
         for name, child in whole._modules.items():
             self.add_module(name, child)
@@ -96,7 +96,7 @@ def unflatten(
     return UnflattenedModule(module, flat_args_adapter)
 
 
-class _Parts:
+class _ModuleParts:
     """Takes a program apart by the modules whose calls its nodes come from."""
 
     def __init__(self, program: ExportedProgram) -> None:

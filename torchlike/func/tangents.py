@@ -10,9 +10,9 @@ from torchlike import autograd
 from torchlike._core import modes
 from torchlike._extensions.boxed import JvpLevel
 from torchlike._extensions.boxes import Batched
+from torchlike._runtime import trees
 from torchlike.autograd.forward_ad import make_level_dual, parts_at
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.func import trees
 from torchlike.func.gradients import (
     basis,
     check_real,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import protocol
-from torchlike._runtime.trees import flatten
+from torchlike._runtime.trees import leaves
 from torchlike.tensor import Tensor
 
 
@@ -35,11 +35,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             return func(*args, **kwargs)
         with traced(views=remove == "mutations_and_views") as mode:
             result = func(*args, **kwargs)
-        mode.write_back(_tensors((args, kwargs)))
+        mode.write_back(leaves((args, kwargs), Tensor))
         return result
 
     return wrapped
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in flatten(tree)[0] if isinstance(leaf, Tensor)]

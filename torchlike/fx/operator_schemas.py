@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from torchlike._aten import schemas
 from torchlike._core import devices, dtypes
 from torchlike._dispatch import forms
-from torchlike._dispatch.schema_language import Schema, Type
+from torchlike._dispatch.schema_language import FunctionSchema, Type
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 from torchlike.fx import _names
 from torchlike.nn.modules.module import Module
@@ -69,7 +69,7 @@ def _python_type(kind: Type) -> Any:
     return made
 
 
-def _signature_of(schema: Schema) -> inspect.Signature:
+def _signature_of(schema: FunctionSchema) -> inspect.Signature:
     parameters: list[inspect.Parameter] = []
     for argument in schema.arguments:
         name = "input" if argument.name == "self" else argument.name
@@ -130,7 +130,7 @@ def _last_name(target: Any) -> str:
     return getattr(target, "__name__", "")
 
 
-def _schemas_of(op: Any) -> list[Schema] | None:
+def _schemas_of(op: Any) -> list[FunctionSchema] | None:
     if isinstance(op, OpOverload):
         return [op._schema]
     if isinstance(op, OpOverloadPacket):

@@ -16,6 +16,7 @@ from typing import Any
 from torchlike._core import protocol
 from torchlike._core.size import Size
 from torchlike._dispatch.asking import accessors
+from torchlike._runtime.frames import package_of
 from torchlike.fx import _names
 from torchlike.fx import traceback as fx_traceback
 from torchlike.fx._codegen import magic_methods, reflectable_magic_methods
@@ -229,9 +230,10 @@ def _unpacked(frame: Any) -> int | None:
 
 def _user_frames() -> list[str]:
     """Return the stack above, without this package's frames."""
-    here = __file__.rpartition("torchlike")[0] + "torchlike"
-    frames = [f for f in traceback.extract_stack() if not f.filename.startswith(here)]
-    return traceback.StackSummary.from_list(frames).format()
+    stack = [
+        (f, n) for f, n in traceback.walk_stack(sys._getframe(1)) if package_of(f) != "torchlike"
+    ]
+    return traceback.StackSummary.extract(reversed(stack)).format()
 
 
 class GraphAppendingTracer(TracerBase):

@@ -18,6 +18,7 @@ from jax import core
 
 from torchlike._core import errors, modes
 from torchlike._jit.capture.refusals import is_library
+from torchlike._runtime.frames import innermost, module_of
 from torchlike._runtime.jax_private import frames, tracing
 from torchlike.nn import Parameter
 from torchlike.tensor import Tensor
@@ -94,23 +95,14 @@ def _functions_of_jax() -> set[str]:
 
 def _caller() -> Any:
     """Return the innermost frame that is not this package's."""
-    frame = sys._getframe(1)
-    while frame is not None and _module(frame).startswith(_HERE):
-        frame = frame.f_back
-    return frame
+    return innermost(sys._getframe(1), lambda f: module_of(f).startswith(_HERE))
 
 
 def _is_jax(frame: Any) -> bool:
-    return _module(frame).startswith("jax.")
+    return module_of(frame).startswith("jax.")
 
 
 def _warn() -> None:
     """Warn at the innermost line that is no library's."""
-    level, frame = 1, sys._getframe(0)
-    while frame is not None and is_library(_module(frame), frame.f_code.co_filename):
-        level, frame = level + 1, frame.f_back
-    errors.warn_once(WORDS, UserWarning, level)
-
-
-def _module(frame: Any) -> str:
-    return frame.f_globals.get("__name__", "")
+    frame = innermost(sys._getframe(1), lambda f: is_library(module_of(f), f.f_code.co_filename))
+    errors.warn_once_at(frame, WORDS, UserWarning)

@@ -17,6 +17,7 @@ from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
 from torchlike._jit.guards.keys import static_key
 from torchlike.interop import modules
+from torchlike.interop.leaves import is_tensor_or_module
 from torchlike.interop.trace_guards import TraceGuards
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
@@ -25,7 +26,7 @@ from torchlike.tensor import Tensor
 _MOST = 256
 
 
-class _Compiled:
+class _CompiledFunction:
     """The function for one signature: its executable, and the structure of what it returns."""
 
     __slots__ = ("exe", "out_tree", "trace_guards")
@@ -91,10 +92,6 @@ class _Module(NamedTuple):
     n: int
 
 
-def _is_leaf(x: Any) -> bool:
-    return isinstance(x, (Tensor, Module))
-
-
 def from_jax_function(
     function: Callable[..., Any] | None = None, *, residuals: bool = False
 ) -> Callable[..., Any]:
@@ -122,11 +119,11 @@ def from_jax_function(
     if function is None:
         return functools.partial(from_jax_function, residuals=residuals)
     fn: Callable[..., Any] = function
-    cache: OrderedDict[Any, _Compiled] = OrderedDict()
+    cache: OrderedDict[Any, _CompiledFunction] = OrderedDict()
 
     @functools.wraps(fn)
     def op(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=is_tensor_or_module)
         operands: list[Any] = []
         arrays: list[Any] = []
         statics: list[Any] = []
@@ -157,7 +154,7 @@ def from_jax_function(
         signature = (*key, mask)
         compiled = cache.get(signature)
         if compiled is None or not compiled.trace_guards.check():
-            compiled = _Compiled(fn, tree, tuple(statics), mask, len(operands), residuals)
+            compiled = _CompiledFunction(fn, tree, tuple(statics), mask, len(operands), residuals)
             cache[signature] = compiled
             if len(cache) > _MOST:
                 cache.popitem(last=False)

@@ -13,7 +13,13 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
 from torchlike._extensions.tree_leaf import TreeLeaf
 from torchlike.interop import cut
+from torchlike.nn import Module
 from torchlike.tensor import Tensor
+
+
+def is_tensor_or_module(x: Any) -> bool:
+    """Return whether ``x`` is looked at as one thing where a tree of JAX's is taken apart."""
+    return isinstance(x, (Tensor, Module))
 
 
 def leaf_of(t: Tensor) -> Any:

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from torchlike._core.subclasses import for_each_subclass
-from torchlike._jit.guards.keys import Identity, static_key
+from torchlike._jit.guards.keys import ObjectKey, static_key
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
@@ -49,7 +49,7 @@ def _attribute_key(value: Any) -> Any:
     if isinstance(value, set):
         return type(value), frozenset(_attribute_key(v) for v in value)
     if isinstance(value, np.ndarray):
-        return Identity(value)
+        return ObjectKey(value)
     return static_key(value)
 
 

@@ -9,12 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike.nn import Module
+from torchlike.interop.leaves import is_tensor_or_module
 from torchlike.tensor import Tensor, from_jax
-
-
-def _is_leaf(x: Any) -> bool:
-    return isinstance(x, (Tensor, Module))
 
 
 def to_jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +39,7 @@ def to_jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def of_arrays(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = jax.tree.map(as_tensor, (args, kwargs), is_leaf=_is_leaf)
-        return jax.tree.map(as_array, function(*args, **kwargs), is_leaf=_is_leaf)
+        args, kwargs = jax.tree.map(as_tensor, (args, kwargs), is_leaf=is_tensor_or_module)
+        return jax.tree.map(as_array, function(*args, **kwargs), is_leaf=is_tensor_or_module)
 
     return of_arrays

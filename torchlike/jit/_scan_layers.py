@@ -23,7 +23,7 @@ from torchlike._jit.capture import scalars
 from torchlike._jit.guards.guard import VALUES, describe, same
 from torchlike._jit.guards.sources import set_slot, slot_value
 from torchlike._jit.trace import loop_lowering
-from torchlike._jit.trace.subgraph import Leaf, SubgraphCapture, SubgraphNode, joined
+from torchlike._jit.trace.subgraph import SubgraphCapture, SubgraphLeaf, SubgraphNode, joined
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
@@ -233,7 +233,7 @@ def _sharing(layer: Any) -> list[int]:
 def _stack(column: Sequence[Tensor], indices: Sequence[Any]) -> Tensor:
     """Stack one tensor of each layer; its gradient is taken apart again."""
     array = jnp.stack([t._read() for t in column])
-    leaf = Leaf(column[0])
+    leaf = SubgraphLeaf(column[0])
     leaf.requires_grad = leaf.requires_grad and modes.current.grad_enabled
     edges = [gradient_edge(t) for t in column] if leaf.requires_grad else []
     (stacked,) = joined(
@@ -296,7 +296,7 @@ class LayerCapture(SubgraphCapture):
         self._draws = draws
         self._drawn = 0
 
-    def give(self, index: int, leaf: Leaf, array: Any) -> Tensor | scalars.Number:
+    def give(self, index: int, leaf: SubgraphLeaf, array: Any) -> Tensor | scalars.Number:
         t = self._placeholders.get(index)
         if t is None:
             return super().give(index, leaf, array)
@@ -402,7 +402,7 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         written, contents = inside.written()
         return [*found, *contents], written
 
-    def mismatch(i: int, before: Leaf, after: Leaf) -> None:
+    def mismatch(i: int, before: SubgraphLeaf, after: SubgraphLeaf) -> None:
         raise RuntimeError(
             f"scan_layers: a layer must keep shapes and dtypes, but it is given {before} and "
             f"returns {after}"

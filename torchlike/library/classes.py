@@ -14,7 +14,7 @@ def load_library(path: str) -> None:
     )
 
 
-class _Namespace:
+class _ClassNamespace:
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -28,4 +28,4 @@ class _Namespace:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    return _Namespace(name)
+    return _ClassNamespace(name)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import devices, dtypes
-from torchlike._dispatch.schema_language import _REQUIRED, Argument, Schema, Type
+from torchlike._dispatch.schema_language import _REQUIRED, Argument, FunctionSchema, Type
 from torchlike.tensor import Tensor
 
 _BASES: dict[Any, str] = {
@@ -61,7 +61,7 @@ def _valid() -> str:
 
 def infer(
     function: Callable[..., Any], mutates_args: str | Iterable[str], name: str = ""
-) -> Schema:
+) -> FunctionSchema:
     """Infer the schema of a function. ValueError in PyTorch's words for one that cannot be
     written."""
     signature = inspect.signature(function, eval_str=True)
@@ -118,7 +118,7 @@ def infer(
     if result is signature.empty:
         refuse("No return type annotation was provided. Please add one.")
     if result is None:
-        return Schema(name, tuple(arguments), (), False)
+        return FunctionSchema(name, tuple(arguments), (), False)
     single = typing.get_origin(result) is not tuple
     returns = [_type(r) for r in ((result,) if single else typing.get_args(result))]
     for r in returns:
@@ -128,7 +128,7 @@ def infer(
                 "list[Tensor], int, float, bool and tuples of them."
             )
     found = tuple(r for r in returns if r is not None)
-    return Schema(name, tuple(arguments), found, single)
+    return FunctionSchema(name, tuple(arguments), found, single)
 
 
 def infer_schema(

@@ -23,18 +23,12 @@ class OpCheckError(Exception):
 
 
 def _copies(tree: Any) -> Any:
-    leaves, structure = trees.flatten(tree)
-    return trees.unflatten(
-        structure,
-        [
+    return trees.tree_map(
+        lambda x: (
             x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
-            for x in leaves
-        ],
+        ),
+        tree,
     )
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [x for x in trees.flatten(tree)[0] if isinstance(x, Tensor)]
 
 
 def _schema(operator: Any, args: Any, kwargs: Any) -> None:
@@ -43,10 +37,10 @@ def _schema(operator: Any, args: Any, kwargs: Any) -> None:
     given, named, _ = operator.schema.bind(args, kwargs)
     positional = [a for a in operator.schema.arguments if not a.keyword_only]
     values = {**dict(zip((a.name for a in positional), given, strict=True)), **named}
-    before = {name: [t._version for t in _tensors(v)] for name, v in values.items()}
+    before = {name: [t._version for t in trees.leaves(v, Tensor)] for name, v in values.items()}
     operator(*args, **kwargs)
     for argument in operator.schema.arguments:
-        versions = [t._version for t in _tensors(values[argument.name])]
+        versions = [t._version for t in trees.leaves(values[argument.name], Tensor)]
         if versions != before[argument.name] and not argument.is_written:
             raise OpCheckError(
                 f"Argument {argument.name} is not defined as mutable but was mutated"
@@ -56,9 +50,9 @@ def _schema(operator: Any, args: Any, kwargs: Any) -> None:
 def _registration(operator: Any, args: Any, kwargs: Any) -> None:
     """Check that gradients come from a formula, not from a graph recorded inside the kernel."""
     args, kwargs = _copies((args, kwargs))
-    if not any(t.requires_grad for t in _tensors((args, kwargs))) or operator.opaque:
+    if not any(t.requires_grad for t in trees.leaves((args, kwargs), Tensor)) or operator.opaque:
         return
-    outputs = _tensors(operator(*args, **kwargs))
+    outputs = trees.leaves(operator(*args, **kwargs), Tensor)
     if operator.backward is None and any(t.requires_grad for t in outputs):
         raise OpCheckError(
             f"{operator.qualname}: gradients flow through its kernel. Use register_autograd."
@@ -67,11 +61,13 @@ def _registration(operator: Any, args: Any, kwargs: Any) -> None:
 
 def _fake(operator: Any, args: Any, kwargs: Any) -> None:
     """Check that the fake gives the shapes and dtypes that the kernel gives."""
-    real = _tensors(operator(*_copies(args), **_copies(kwargs)))
+    real = trees.leaves(operator(*_copies(args), **_copies(kwargs)), Tensor)
     leaves, structure = trees.flatten((args, kwargs))
     moved = [x.detach().to("meta") if isinstance(x, Tensor) else x for x in leaves]
     fake_args, fake_kwargs = trees.unflatten(structure, moved)
-    for fake, t in zip(_tensors(operator(*fake_args, **fake_kwargs)), real, strict=True):
+    for fake, t in zip(
+        trees.leaves(operator(*fake_args, **fake_kwargs), Tensor), real, strict=True
+    ):
         for what in ("shape", "dtype"):
             if getattr(fake, what) != getattr(t, what):
                 raise OpCheckError(
@@ -85,14 +81,16 @@ def _compiled(operator: Any, args: Any, kwargs: Any) -> None:
     found = []
     for call in (operator, JitFunction(lambda *a, **k: operator(*a, **k))):
         own_args, own_kwargs = _copies((args, kwargs))
-        outputs = _tensors(call(*own_args, **own_kwargs))
-        leaves = [t for t in _tensors((own_args, own_kwargs)) if t.requires_grad]
+        outputs = trees.leaves(call(*own_args, **own_kwargs), Tensor)
+        leaves = [t for t in trees.leaves((own_args, own_kwargs), Tensor) if t.requires_grad]
         wanted = [t for t in outputs if t.requires_grad]
         if leaves and wanted:
             total: Any = sum(t.abs().sum() for t in wanted)
             total.backward()
         found.append((outputs, [t.grad for t in leaves]))
-    for eager, compiled in zip(_tensors(found[0]), _tensors(found[1]), strict=True):
+    for eager, compiled in zip(
+        trees.leaves(found[0], Tensor), trees.leaves(found[1], Tensor), strict=True
+    ):
         eager, compiled = eager.detach(), compiled.detach()
         if eager.shape != compiled.shape or not eager.allclose(
             compiled, rtol=1e-4, atol=1e-5, equal_nan=True

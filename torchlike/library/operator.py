@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import devices, modes, protocol
-from torchlike._dispatch.schema_language import Schema
+from torchlike._dispatch.schema_language import FunctionSchema
 from torchlike._dispatch.tags import Tag
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
@@ -22,7 +22,7 @@ _ALIASED = (
 )
 
 
-class Call:
+class OperatorCall:
     """One call: what is needed to put arguments and results together again. It goes through
     ``autograd.Function`` behind the arguments, whose lists are opened there."""
 
@@ -66,7 +66,7 @@ class Operator:
         namespace: str,
         name: str,
         overload: str,
-        schema: Schema,
+        schema: FunctionSchema,
         opaque: bool,
         doc: str | None = None,
     ) -> None:
@@ -108,7 +108,7 @@ class Operator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given, named, omitted = self.schema.bind(args, kwargs)
-        call = Call(given, named, omitted)
+        call = OperatorCall(given, named, omitted)
         flat = call.opened(given)
         tensors = [x for x in (*flat, *call.opened(list(named.values()))) if isinstance(x, Tensor)]
         if self.autocasting and self._is_autocast(self.autocasting, tensors):
@@ -284,7 +284,7 @@ class Operator:
                 f"Trying to backward through {self.shown} but no autograd formula was registered. "
                 "Please use register_autograd to add one."
             )
-        call: Call = ctx._call
+        call: OperatorCall = ctx._call
         found = self.backward(ctx, *call.results(cotangents))
         grads = list(found) if isinstance(found, tuple) else [found]
         missing = len(call.lengths) - len(grads)

@@ -17,7 +17,7 @@ from torchlike.tensor import Tensor
 Hook = Callable[..., Any]
 
 
-class _Global:
+class _GlobalHooks:
     """Hooks common to all modules, by kind."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class _Global:
         return self.forward_pre or self.forward or self.backward_pre or self.backward
 
 
-everywhere = _Global()
+everywhere = _GlobalHooks()
 
 
 def registered(table: dict[int, Hook], module: Any, name: str, value: Any) -> Any:

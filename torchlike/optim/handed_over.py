@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.meta import MetaArray
-from torchlike._dispatch.schema_language import Schema, parse
+from torchlike._dispatch.schema_language import FunctionSchema, parse
 from torchlike._ops.aten.custom import OpOverloadPacket
 from torchlike.tensor import Tensor, wrap
 
@@ -27,7 +27,7 @@ class _StepOperator:
         return f"torchlike::{self.name}"
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> FunctionSchema:
         return parse(f"{self.qualname}(Tensor parameter, Tensor grad, Tensor[] states) -> Tensor[]")
 
     def __call__(self, p: Tensor, g: Tensor, states: Sequence[Tensor]) -> list[Tensor]:

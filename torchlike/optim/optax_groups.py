@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlike.optim import optax_step
 from torchlike.optim.optax_state import StateLayout
-from torchlike.optim.optax_step import Itself, Recipe, Tree, is_transformation
+from torchlike.optim.optax_step import Itself, ParameterTree, Recipe, is_transformation
 from torchlike.optim.optimizer import hyperparameter
 from torchlike.tensor import Tensor
 
@@ -121,16 +121,16 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def tree(group: dict[str, Any]) -> Tree:
+def tree(group: dict[str, Any]) -> ParameterTree:
     """Return the structure of a group's parameters as optax sees them. Raises ValueError for a name
     twice."""
     names = group.get("param_names")
     if names is not None and len(set(names)) < len(names):
         raise ValueError("Optax needs a name of its own for each parameter of a group")
-    return Tree(None if names is None else tuple(names))
+    return ParameterTree(None if names is None else tuple(names))
 
 
-def layout(recipe: Recipe, tree: Tree, params: Sequence[Tensor]) -> StateLayout:
+def layout(recipe: Recipe, tree: ParameterTree, params: Sequence[Tensor]) -> StateLayout:
     return optax_step.layout_for(
         recipe, tree, tuple([(tuple(p.shape), p.dtype.numpy) for p in params])
     )

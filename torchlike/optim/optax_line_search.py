@@ -15,12 +15,12 @@ import jax.numpy as jnp
 
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.optim.fused import gradient_array
-from torchlike.optim.optax_step import Tree
+from torchlike.optim.optax_step import ParameterTree
 from torchlike.tensor import Tensor
 
 
 def value_function(
-    tree: Tree, params: Sequence[Tensor], closure: Callable[[], Any]
+    tree: ParameterTree, params: Sequence[Tensor], closure: Callable[[], Any]
 ) -> Callable[[Any], Any]:
     """Return the loss as a function of a tree of arrays, with the gradients that the closure
     computes."""

@@ -23,7 +23,7 @@ from torchlike.optim import optax_step
 from torchlike.optim.fused import gradient_array
 from torchlike.optim.optax_line_search import searched, value_function
 from torchlike.optim.optax_state import StateLayout
-from torchlike.optim.optax_step import Extra, Recipe, Tree, is_transformation
+from torchlike.optim.optax_step import Extra, ParameterTree, Recipe, is_transformation
 from torchlike.optim.optimizer import Optimizer, refuse_capture
 from torchlike.tensor import Tensor
 
@@ -251,7 +251,7 @@ class Optax(Optimizer):
 
 
 def _first_state(
-    recipe: Recipe, layout: StateLayout, tree: Tree, params: Sequence[Tensor], readers: Any
+    recipe: Recipe, layout: StateLayout, tree: ParameterTree, params: Sequence[Tensor], readers: Any
 ) -> dict[str, Tensor]:
     """Return the state before the first step, made outside of a running capture."""
     capture = modes.current.capture

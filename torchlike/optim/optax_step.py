@@ -28,7 +28,7 @@ class NeedsEvaluations(Exception):
 OF_CLOSURE = "the closure's loss"
 
 
-class Tree(NamedTuple):
+class ParameterTree(NamedTuple):
     """A group's parameters as optax sees them: a list, or a dictionary by their names."""
 
     names: tuple[str, ...] | None
@@ -107,7 +107,7 @@ def as_python_float(x: Any) -> Any:
 def stepped(
     recipe: Recipe,
     layout: StateLayout,
-    tree: Tree,
+    tree: ParameterTree,
     has_gradient: tuple[bool, ...],
     extra: Extra,
     value_fn: Any,
@@ -166,7 +166,7 @@ def _never(params: Any) -> Any:
 def compiled(
     recipe: Recipe,
     layout: StateLayout,
-    tree: Tree,
+    tree: ParameterTree,
     has_gradient: tuple[bool, ...],
     extra: Extra,
     with_closure: bool,
@@ -201,7 +201,7 @@ def compiled(
 
 
 @functools.lru_cache(maxsize=_MOST)
-def initial(recipe: Recipe, layout: StateLayout, tree: Tree) -> Callable[..., Any]:
+def initial(recipe: Recipe, layout: StateLayout, tree: ParameterTree) -> Callable[..., Any]:
     """Return a compiled function from parameters and live hyperparameters to the arrays of the
     first state."""
 
@@ -216,7 +216,7 @@ def initial(recipe: Recipe, layout: StateLayout, tree: Tree) -> Callable[..., An
 
 
 @functools.lru_cache(maxsize=_MOST)
-def layout_for(recipe: Recipe, tree: Tree, avals: tuple[Any, ...]) -> StateLayout:
+def layout_for(recipe: Recipe, tree: ParameterTree, avals: tuple[Any, ...]) -> StateLayout:
     """Return the layout of the state for parameters of these shapes."""
 
     def first(params: Any, numbers: Any) -> Any:

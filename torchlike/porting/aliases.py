@@ -20,13 +20,19 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from torchlike._runtime.frames import IMPORT_SYSTEM, innermost, module_of, package_of
 from torchlike._runtime.patches import in_processes
 from torchlike.porting import metadata
 from torchlike.porting.hints import missing
 
 
 class _AliasLoader(Loader):
-    """Puts an existing module under a second name."""
+    """Puts an existing module under a second name, ``torch`` or a name below it.
+
+    `torchlike._compat.places._SameModuleLoader` gives a place of PyTorch's the module that stands
+    elsewhere in torchlike, and no more. This one answers for ``python -m`` and ``inspect`` under
+    the second name, and explains what is missing below it.
+    """
 
     def __init__(self, alias: str, real: str) -> None:
         self.alias = alias
@@ -153,20 +159,16 @@ def install(
 def _installed_importer() -> str | None:
     """Return the package that imports now, if it stands beside the metadata that an installer
     wrote."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and _is_of_import(frame.f_globals.get("__name__", "")):
-        frame = frame.f_back
-    name = "" if frame is None else frame.f_globals.get("__name__", "").partition(".")[0]
+    frame = innermost(
+        sys._getframe(2), lambda f: module_of(f) == __name__ or package_of(f) in IMPORT_SYSTEM
+    )
+    name = "" if frame is None else package_of(frame)
     package = sys.modules.get(name)
     file = getattr(package, "__file__", None)
     if name == "__main__" or file is None:
         return None
     folder = Path(file).parents[1 if hasattr(package, "__path__") else 0]
     return name if any(folder.glob("*.dist-info")) else None
-
-
-def _is_of_import(module: str) -> bool:
-    return module == __name__ or module.partition(".")[0] in ("importlib", "_frozen_importlib")
 
 
 def _only_asking(frame: FrameType | None) -> bool:

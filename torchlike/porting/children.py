@@ -26,8 +26,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from torchlike._core.errors import warn_once
+from torchlike._core.errors import warn_once_at
 from torchlike._runtime.environment_variables import CHILDREN
+from torchlike._runtime.frames import innermost, package_of
 from torchlike._runtime.patches import in_processes
 from torchlike.multiprocessing._child_processes import REASON, starts_anew, torch_is_an_alias
 from torchlike.porting.at_start import sitecustomize
@@ -94,11 +95,11 @@ def _watch_processes() -> None:
         method = process._start_method or multiprocessing.get_start_method()
         deaf = sys.flags.ignore_environment or sys.flags.no_site
         if starts_anew(method) and (deaf or not is_told(os.environ)):
-            warn_once(
+            warn_once_at(
+                _users_frame(),
                 f"A process with the start method {method!r}: {REASON}. (Ignore this where the "
                 "process needs no tensors.)",
                 RuntimeWarning,
-                stacklevel=_users_level(sys._getframe(1)) + 1,
             )
         start(process)
 
@@ -116,13 +117,13 @@ def _watch_programs() -> None:
     def start_and_warn(self: Any, args: Any, *others: Any, **options: Any) -> None:
         script = _script_with_another_torch(args, options.get("cwd"), options.get("env"))
         if script is not None:
-            warn_once(
+            warn_once_at(
+                _users_frame(),
                 f"{script} imports torch, and in the process that runs it that is not torchlike "
                 "but real PyTorch, or nothing: let it inherit this process's environment "
                 f"(PYTHONPATH and {CHILDREN.name}) and take no -I, -E or -S, or let it "
                 "`import torchlike as torch`",
                 RuntimeWarning,
-                stacklevel=_users_level(sys._getframe(1)) + 1,
             )
         start(self, args, *others, **options)
 
@@ -173,12 +174,7 @@ def _finds_torch(source: str) -> bool:
     return not said and _IMPORTS_TORCH.search(source) is not None
 
 
-def _users_level(frame: FrameType | None) -> int:
-    """Return how many frames up the user's line is: the first one outside of what starts
-    processes."""
-    level = 1
-    while frame is not None and frame.f_back is not None:
-        if frame.f_globals.get("__name__", "").split(".")[0] not in _BETWEEN:
-            break
-        frame, level = frame.f_back, level + 1
-    return level
+def _users_frame() -> FrameType | None:
+    """Return the innermost frame outside of what starts processes; the outermost where there is
+    none."""
+    return innermost(sys._getframe(1), lambda f: f.f_back is not None and package_of(f) in _BETWEEN)

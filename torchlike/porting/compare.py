@@ -23,7 +23,7 @@ from torchlike._runtime import interrupts, whole_files
 from torchlike.porting import page, plot, report
 from torchlike.porting.children import untold
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
-from torchlike.porting.report import Run
+from torchlike.porting.report import RecordedRun
 from torchlike.porting.shim.environment import has_pytorch
 
 
@@ -104,7 +104,7 @@ def compare(
         return 2
 
     script = [MODULE_FLAG, *argv] if as_module else list(argv)
-    runs: list[Run] = []
+    runs: list[RecordedRun] = []
     remarks: list[str] = []
     misplaced = [
         f"{option} was given to the script: options of compare stand before its name."
@@ -112,7 +112,7 @@ def compare(
         if any(word == option or word.startswith(f"{option}=") for word in argv[1:])
     ]
 
-    def add(setup: Setup) -> Run:
+    def add(setup: Setup) -> RecordedRun:
         console.rule(setup.label)
         runs.append(run(setup, script, shows))
         return runs[-1]
@@ -159,7 +159,9 @@ def compare(
     return 0
 
 
-def _whole_step(eager: Run, add: Callable[[Setup], Run], runs: list[Run]) -> list[str]:
+def _whole_step(
+    eager: RecordedRun, add: Callable[[Setup], RecordedRun], runs: list[RecordedRun]
+) -> list[str]:
     """Add the run in which the script's step is one program, or say how to get one."""
     step = eager.step_function
     if eager.first_step is None:
@@ -181,7 +183,7 @@ def _whole_step(eager: Run, add: Callable[[Setup], Run], runs: list[Run]) -> lis
     return [f"{where} was compiled for this comparison: @torch.compile on it does the same."]
 
 
-def _compiled_by_torch(add: Callable[[Setup], Run]) -> list[str]:
+def _compiled_by_torch(add: Callable[[Setup], RecordedRun]) -> list[str]:
     """Add PyTorch's run of what the script marks, or say why there is none: its compiler needs one
     of C++."""
     try:
@@ -191,7 +193,7 @@ def _compiled_by_torch(add: Callable[[Setup], Run]) -> list[str]:
     return []
 
 
-def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Run:
+def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> RecordedRun:
     """Run the script in a process of its own; what it prints passes through if ``shows`` says so.
 
     Raises:
@@ -199,7 +201,7 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
         KeyboardInterrupt: the script was interrupted, and has ended.
     """
     entries, last_line = record(setup, script, shows)
-    return Run(label=setup.label, last_line=last_line, **entries)
+    return RecordedRun(label=setup.label, last_line=last_line, **entries)
 
 
 def record(

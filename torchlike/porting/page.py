@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from torchlike.porting.document import document
-from torchlike.porting.report import Run, agreement, duration, ratio
+from torchlike.porting.document import bullets, document, table
+from torchlike.porting.report import RecordedRun, agreement, duration, ratio
 
 _STYLE = """
 body { max-width: 64rem; }
@@ -31,25 +31,21 @@ _COLOURS = (
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 900, 260, 70, 30
 
 
-def html(name: str, runs: Sequence[Run], said: Sequence[str]) -> str:
+def html(name: str, runs: Sequence[RecordedRun], said: Sequence[str]) -> str:
     """Return the page: the table, the losses, the times of steps, and what else was said of the
     runs."""
     losses = [list(enumerate(run.losses, 1)) for run in runs]
-    times = [list(enumerate(_times(run), 1)) for run in runs]
+    times = [list(enumerate(run.milliseconds, 1)) for run in runs]
     body = (
         f"<h1>{escape(name)}: eager and compiled</h1>{_table(runs)}"
         f"{_figure('loss of each backward()', losses)}"
         f"{_figure('milliseconds of each step, without loading (logarithmic)', times, log=True)}"
-        f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in said)}</ul>"
+        f"{bullets(said)}"
     )
     return document(name, body, _STYLE)
 
 
-def _times(run: Run) -> list[float]:
-    return [] if run.first_step is None else [1e3 * t for t in (run.first_step, *run.steps)]
-
-
-def _table(runs: Sequence[Run]) -> str:
+def _table(runs: Sequence[RecordedRun]) -> str:
     head = (
         "run",
         "first step",
@@ -60,7 +56,7 @@ def _table(runs: Sequence[Run]) -> str:
         "calls by NumPy",
         "operations compiled",
     )
-    rows = "".join(f"<th>{cell}</th>" for cell in head)
+    rows = []
     for i, run in enumerate(runs):
         cells = (
             duration(run.first_step),
@@ -71,9 +67,9 @@ def _table(runs: Sequence[Run]) -> str:
             _count(run.by_numpy),
             _count(run.compiled),
         )
-        rows += f'<tr><td><i style="background:{_colour(i)}"></i>{escape(run.label)}</td>'
-        rows += "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-    return f"<table>{rows}</table>"
+        label = f'<i style="background:{_colour(i)}"></i>{escape(run.label)}'
+        rows.append([label, *map(escape, cells)])
+    return table(rows, head)
 
 
 def _count(number: int | None) -> str:
@@ -89,7 +85,8 @@ def _colour(i: int) -> str:
 
 
 def _figure(title: str, series: Sequence[Sequence[tuple[int, float]]], *, log: bool = False) -> str:
-    """Draw curves over the number of the step; what is not finite is left out."""
+    """Draw curves over the number of the step; what is not finite is left out. By hand, as SVG:
+    the page shows them without matplotlib, which draws the picture of `torchlike.porting.plot`."""
     kept = [
         [
             (x, math.log10(y) if log else y)

@@ -1,4 +1,7 @@
-"""The plot of a comparison: the losses, curve on curve, and the time of each step."""
+"""The plot of a comparison: the losses, curve on curve, and the time of each step.
+
+A PNG file by matplotlib, to be shown anywhere; the page draws the same curves without it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import importlib.util
 from pathlib import Path
 
 from torchlike._runtime import whole_files
-from torchlike.porting.report import Run
+from torchlike.porting.report import RecordedRun
 
 MISSING = "No plot: it needs matplotlib (pip install 'torchlike[demo]')."
 
@@ -16,7 +19,7 @@ def available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def write(path: Path, name: str, runs: list[Run]) -> None:
+def write(path: Path, name: str, runs: list[RecordedRun]) -> None:
     """Write the plot of ``runs`` as a PNG file.
 
     Raises:
@@ -33,10 +36,10 @@ def write(path: Path, name: str, runs: list[Run]) -> None:
         # Later curves are thinner, so that the ones they lie on stay visible.
         style = {"label": run.label, "color": f"C{i}", "linewidth": 4.0 / (i + 1)}
         loss_axes.plot(range(1, len(run.losses) + 1), run.losses, **style)
-        if run.first_step is not None:
-            milliseconds = [1e3 * seconds for seconds in (run.first_step, *run.steps)]
+        times = run.milliseconds
+        if times:
             style["linewidth"] = 1.2
-            time_axes.plot(range(1, len(milliseconds) + 1), milliseconds, **style)
+            time_axes.plot(range(1, len(times) + 1), times, **style)
     loss_axes.set(title="loss", xlabel="backward()")
     time_axes.set(title="time of a step, without loading (ms)", xlabel="step", yscale="log")
     time_axes.yaxis.set_major_formatter("{x:g}")

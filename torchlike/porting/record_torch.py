@@ -25,7 +25,7 @@ def main(argv: list[str]) -> None:
     recorder = importlib.import_module("torchlike.porting.recorder")
     torch = importlib.import_module("torch")
     loader = importlib.import_module("torch.utils.data.dataloader")
-    framework = recorder.Framework(
+    framework = recorder.RecordedFramework(
         tensor=torch.Tensor,
         module=torch.nn.Module,
         optimizer=torch.optim.Optimizer,

@@ -26,7 +26,7 @@ from torchlike.porting.divergence import programs
 from torchlike.porting.divergence.framework import of_torchlike
 from torchlike.porting.divergence.observe import OPTION, observe
 from torchlike.porting.module_compiler import ModuleCompiler
-from torchlike.porting.recorder import Framework
+from torchlike.porting.recorder import RecordedFramework
 from torchlike.porting.recording import record
 from torchlike.porting.version import own_version
 from torchlike.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> None:
         marked, compile_ = programs.watch_marks(), torchlike.compile
         observe(framework, json.loads(value), argv[1:], marked=marked, compile=compile_)
         return
-    recorded = Framework(
+    recorded = RecordedFramework(
         tensor=torchlike.Tensor,
         module=nn.Module,
         optimizer=optim.Optimizer,

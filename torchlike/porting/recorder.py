@@ -7,6 +7,10 @@ compiled: each call of it then counts as one step, the one-element tensor it ret
 The clock stands still while a DataLoader loads. A loss that a GradScaler has scaled counts as it
 was before.
 
+`torchlike.porting.divergence` has hooks of its own (`EventWatch`): it notes the values of every
+call, backward pass and update, and reads them at once, which takes time that must not be in what is
+timed here. This one lets go of modules after the first call, and reads losses when all is over.
+
 Standard library only: the process that runs a script with real PyTorch uses it too.
 """
 
@@ -25,7 +29,7 @@ from torchlike.porting.step_finder import StepFinder
 
 
 @dataclass(frozen=True)
-class Framework:
+class RecordedFramework:
     """What the recorder needs to know about PyTorch, or about torchlike in its place."""
 
     tensor: type
@@ -56,7 +60,7 @@ _MOST_SCALED = 8
 class Recorder:
     """Times of steps and values of losses of the script that runs in this process."""
 
-    framework: Framework
+    framework: RecordedFramework
     clock: Callable[[], float] = time.perf_counter
     #: Looks for the function that is a whole step.
     finder: StepFinder = field(default_factory=lambda: StepFinder(looking=False))
@@ -273,7 +277,7 @@ class Recorder:
         self.marked[_name(given)] = compiled
         # A compiled module stays a module. Its optimizer's step is outside it anyway.
         is_module = isinstance(compiled, self.framework.module)
-        return compiled if is_module else _Region(self, compiled)
+        return compiled if is_module else _CompiledRegion(self, compiled)
 
     def whole_step(self, function: Callable[..., Any]) -> Any:
         """Compile ``function``, which holds a whole step.
@@ -296,7 +300,9 @@ class Recorder:
         region.gives_losses = True
         return region
 
-    def run_region(self, region: _Region, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_region(
+        self, region: _CompiledRegion, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Call ``region``; if it holds steps, count the call as one, compiled or not."""
         if self._in_region:
             return region.call(*args, **kwargs)
@@ -349,7 +355,7 @@ def _name(compiled: Any) -> str:
     return getattr(compiled, "__qualname__", type(compiled).__name__)
 
 
-class _Region:
+class _CompiledRegion:
     """A compiled function, in all other respects itself: attributes and binding as a method."""
 
     def __init__(self, recorder: Recorder, call: Callable[..., Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from torchlike._runtime import interrupts, whole_files
 from torchlike.porting import script
-from torchlike.porting.recorder import Framework, Recorder
+from torchlike.porting.recorder import RecordedFramework, Recorder
 from torchlike.porting.step_finder import StepFinder
 from torchlike.porting.whole_step import decorating
 
@@ -25,7 +25,7 @@ BEGUN = ".begun"
 
 
 def record(
-    framework: Framework,
+    framework: RecordedFramework,
     about: Callable[[], dict[str, Any]],
     argv: list[str],
     *,

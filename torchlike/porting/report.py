@@ -14,7 +14,7 @@ FIRST_LOSSES = 50
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """One recorded run of the script. Times are in seconds."""
 
     label: str
@@ -52,6 +52,11 @@ class Run:
     def steady_step(self) -> float | None:
         """The median after the first: one more compilation or an evaluation moves it little."""
         return statistics.median(self.steps) if self.steps else None
+
+    @property
+    def milliseconds(self) -> list[float]:
+        """The time of each step, of the first too; none where no step was seen."""
+        return [] if self.first_step is None else [1e3 * t for t in (self.first_step, *self.steps)]
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def _difference(a: float, b: float, least: float) -> float:
     return abs(a - b) / max(abs(a), abs(b), least)
 
 
-def table(name: str, runs: list[Run]) -> Table:
+def table(name: str, runs: list[RecordedRun]) -> Table:
     """Return a table with one row a run; the first run is what the others are compared with."""
     reference = runs[0]
     result = Table(title=name, title_justify="left")
@@ -124,7 +129,7 @@ def table(name: str, runs: list[Run]) -> Table:
 _ROUNDING = 1e-3
 
 
-def what_is_compiled(run: Run) -> str:
+def what_is_compiled(run: RecordedRun) -> str:
     """Say in words what the programs of a run hold; nothing of a run without any."""
     if run.whole_steps:
         names = ", ".join(run.whole_steps)
@@ -142,7 +147,7 @@ def what_is_compiled(run: Run) -> str:
     )
 
 
-def notes(runs: list[Run]) -> list[str]:
+def notes(runs: list[RecordedRun]) -> list[str]:
     """Return in lines what the table cannot say: versions, last lines, what was compiled and what
     was left eager, runs without steps, the time of loading."""
     lines = []
@@ -172,7 +177,7 @@ def notes(runs: list[Run]) -> list[str]:
     return lines
 
 
-def as_json(name: str, runs: list[Run]) -> dict[str, Any]:
+def as_json(name: str, runs: list[RecordedRun]) -> dict[str, Any]:
     """Return everything measured, with the summary, for the file beside the plot."""
     reference = runs[0]
     entries = []

@@ -131,7 +131,7 @@ def transform_in_numpy(words: np.ndarray, mean: float, std: float, out: np.ndarr
             out[piece, :8], out[piece, 8:] = _box_muller(_NUMPY, words[piece], parameters)
 
 
-class _Compiled:
+class _BlockProgram:
     """The compiled program for ``piece`` numbers, once it has proved itself against numpy; ``None``
     until then.
 
@@ -171,7 +171,7 @@ class _Compiled:
         self._program, self.usable = None, False
 
 
-compiled, compiled_small = _Compiled(PIECE), _Compiled(_SMALL)
+compiled, compiled_small = _BlockProgram(PIECE), _BlockProgram(_SMALL)
 for _each in (compiled, compiled_small):
     at_import.FORKS.at_fork(_each.abandon)
 

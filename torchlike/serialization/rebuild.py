@@ -25,7 +25,7 @@ from torchlike.tensor import Tensor
 # -- storages --------------------------------------------------------------------------------------
 
 
-class Record:
+class StorageRecord:
     """A storage's bytes, and the cell that the first to ask gets in its own dtype.
 
     content: a memoryview of a file's map stays where it is, where the byte order is this machine's.
@@ -54,7 +54,7 @@ class LoadedTyped(TypedStorage):
     """A storage of known dtype. Its vector is made when asked for: until then a tensor that covers
     the memory whole may give the cell its own shape."""
 
-    def __init__(self, record: Record, dtype: dtypes.dtype, count: int) -> None:
+    def __init__(self, record: StorageRecord, dtype: dtypes.dtype, count: int) -> None:
         self.record = record
         self.kind = dtype
         self._count = count
@@ -67,7 +67,7 @@ class LoadedTyped(TypedStorage):
 class LoadedUntyped(UntypedStorage):
     """A storage of bytes; tensors of dtypes without a storage class of their own are on such."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: StorageRecord) -> None:
         self.record = record
 
     @property
@@ -106,7 +106,7 @@ def rebuild_tensor_v3(
 
 
 def _rebuilt(
-    record: Record,
+    record: StorageRecord,
     dtype: dtypes.dtype,
     offset: int,
     size: Any,

@@ -35,7 +35,7 @@ from torchlike.utils.hooks import warn_if_has_hooks
 DEFAULT_PROTOCOL = 2
 
 
-class _Global:
+class _NamedGlobal:
     """Stands for a class or function of PyTorch's: pickled as its name alone."""
 
     def __init__(self, module: str, name: str) -> None:
@@ -49,7 +49,7 @@ class _StorageKey:
     def __init__(self, key: str, kind: str | None, place: str, size: int, old: bool) -> None:
         name = ("torch", kind) if kind else ("torch.storage", "UntypedStorage")
         view = (None,) if old else ()  # the legacy format could say that it is part of another
-        self.id = ("storage", _Global(*name), key, place, size, *view)
+        self.id = ("storage", _NamedGlobal(*name), key, place, size, *view)
 
 
 #: Where records of a file begin, in bytes.
@@ -61,7 +61,7 @@ _NAMED = (Tensor, Size, devices.device, layouts.layout)
 _PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
 
 
-class _Pickler(_PythonPickler):
+class _ArchivePickler(_PythonPickler):
     """Protocol 2 with tensors, dtypes, sizes and devices under PyTorch's names."""
 
     dispatch: ClassVar[dict[Any, Any]] = dict(_PythonPickler.dispatch)
@@ -79,10 +79,10 @@ class _Pickler(_PythonPickler):
             return self._key(obj._storage, None).id
         return obj.id if isinstance(obj, _StorageKey) else None
 
-    def save_global_name(self, obj: _Global) -> None:
+    def save_global_name(self, obj: _NamedGlobal) -> None:
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
 
-    dispatch[_Global] = save_global_name
+    dispatch[_NamedGlobal] = save_global_name
 
     def save_global(self, obj: Any, name: Any = None) -> None:
         """Write a class or function by its name. What has none is refused as Python's compiled
@@ -98,10 +98,10 @@ class _Pickler(_PythonPickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, SparseTensor):
             parts = (obj._indices(), obj._values().detach(), obj.shape, obj.is_coalesced())
-            return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
+            return _NamedGlobal("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
         if isinstance(obj, CompressedTensor):
             parts = (obj._compressed, obj._plain, obj._held.detach(), obj.shape)
-            return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
+            return _NamedGlobal("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
         if isinstance(obj, NestedTensor):
             return self._ragged(obj)
         if isinstance(obj, Tensor):
@@ -111,12 +111,12 @@ class _Pickler(_PythonPickler):
                 warn_if_has_hooks(obj)
             return self._tensor(obj)
         if isinstance(obj, Size):
-            return _Global("torch", "Size"), (tuple(obj),)
+            return _NamedGlobal("torch", "Size"), (tuple(obj),)
         if isinstance(obj, devices.device):
             index = () if obj.index is None else (obj.index,)
-            return _Global("torch", "device"), (obj.type, *index)
+            return _NamedGlobal("torch", "device"), (obj.type, *index)
         if isinstance(obj, layouts.layout):
-            return _Global("torch.serialization", "_get_layout"), (repr(obj),)
+            return _NamedGlobal("torch.serialization", "_get_layout"), (repr(obj),)
         return NotImplemented
 
     def _ragged(self, obj: NestedTensor) -> Any:
@@ -130,13 +130,18 @@ class _Pickler(_PythonPickler):
             "_metadata_cache": {},
             "requires_grad": obj.requires_grad,
         }
-        function = _Global("torch.nested._internal.nested_tensor", "_rebuild_njt")
-        kind = _Global("torch.nested._internal.nested_tensor", "NestedTensor")
-        return _Global("torch._tensor", "_rebuild_from_type_v2"), (function, kind, (parts,), {})
+        function = _NamedGlobal("torch.nested._internal.nested_tensor", "_rebuild_njt")
+        kind = _NamedGlobal("torch.nested._internal.nested_tensor", "NestedTensor")
+        return _NamedGlobal("torch._tensor", "_rebuild_from_type_v2"), (
+            function,
+            kind,
+            (parts,),
+            {},
+        )
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
         if isinstance(obj, dtypes.dtype):
-            self.save_global_name(_Global("torch", obj.name))
+            self.save_global_name(_NamedGlobal("torch", obj.name))
             return None
         if isinstance(obj, _NAMED) and id(obj) not in self.memo:
             reduced = self.reducer_override(obj)
@@ -146,7 +151,7 @@ class _Pickler(_PythonPickler):
         return super().save(obj, save_persistent_id)
 
     def save_reduce(self, func: Any, args: Any, *rest: Any, obj: Any = None, **kw: Any) -> None:
-        if isinstance(func, _Global):
+        if isinstance(func, _NamedGlobal):
             self.save(func)
             self.save(args)
             self.write(pickle.REDUCE)
@@ -193,7 +198,7 @@ class _Pickler(_PythonPickler):
         if t.is_meta:
             args = (d, tuple(size), tuple(stride), bool(t.requires_grad))
             name = "_rebuild_meta_tensor_no_storage"
-            return self._with_state(t, (_Global("torch._utils", name), args))
+            return self._with_state(t, (_NamedGlobal("torch._utils", name), args))
         if type(t._storage.cell) is Wrapped:
             args = (
                 type(t),
@@ -205,7 +210,9 @@ class _Pickler(_PythonPickler):
                 t.device,
                 bool(t.requires_grad),
             )
-            return self._with_state(t, (_Global("torch._utils", "_rebuild_wrapper_subclass"), args))
+            return self._with_state(
+                t, (_NamedGlobal("torch._utils", "_rebuild_wrapper_subclass"), args)
+            )
         args = (
             self._key(t._storage, d),
             offset,
@@ -221,7 +228,7 @@ class _Pickler(_PythonPickler):
         if view is not None and not view.shows_memory:
             bits = (("conj", view.is_conjugated), ("neg", view.is_negated))
             args = (*args, {name: True for name, is_set in bits if is_set})
-        rebuilt = _Global("torch._utils", f"_rebuild_tensor_v{version}"), args
+        rebuilt = _NamedGlobal("torch._utils", f"_rebuild_tensor_v{version}"), args
         return self._with_state(t, rebuilt)
 
     def _with_state(self, t: Tensor, rebuilt: Any) -> Any:
@@ -231,12 +238,12 @@ class _Pickler(_PythonPickler):
         if getattr(type(t), "_is_param", False):  # of an instance of another class, in its state
             name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
             args = (t.detach(), bool(t.requires_grad), OrderedDict(), *((state,) if state else ()))
-            return _Global("torch._utils", name), args
+            return _NamedGlobal("torch._utils", name), args
         if (type(t) is Tensor and not state) or is_lazy(t):
             return rebuilt
-        kind = _Global("torch", "Tensor") if type(t) is Tensor else type(t)
+        kind = _NamedGlobal("torch", "Tensor") if type(t) is Tensor else type(t)
         function, args = rebuilt
-        return _Global("torch._tensor", "_rebuild_from_type_v2"), (function, kind, args, state)
+        return _NamedGlobal("torch._tensor", "_rebuild_from_type_v2"), (function, kind, args, state)
 
 
 def _says_how(kind: type[Tensor]) -> bool:
@@ -294,7 +301,7 @@ def save(
 
 def _write(obj: Any, file: Any, name: str) -> None:
     data = io.BytesIO()
-    pickler = _Pickler(data)
+    pickler = _ArchivePickler(data)
     pickler.dump(obj)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, f"{name}/data.pkl", data.getvalue())
@@ -321,7 +328,7 @@ def _write_legacy(obj: Any, file: Any, name: str) -> None:
     if data_is_skipped():
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     data = io.BytesIO()
-    pickler = _Pickler(data, legacy=True)
+    pickler = _ArchivePickler(data, legacy=True)
     pickler.dump(obj)
     storages = {
         key: (pickler.count(key, memory), _little(memory))

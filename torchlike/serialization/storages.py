@@ -21,7 +21,7 @@ from torchlike.serialization import legacy
 from torchlike.serialization.damage import Said, first_records, reading
 from torchlike.serialization.names import STORAGES
 from torchlike.serialization.options import data_is_skipped, unnamed_is_big
-from torchlike.serialization.rebuild import LoadedTyped, LoadedUntyped, Record
+from torchlike.serialization.rebuild import LoadedTyped, LoadedUntyped, StorageRecord
 
 
 class StorageType:
@@ -39,7 +39,7 @@ class Storages:
     def __init__(self, map_location: Any) -> None:
         self.map_location = map_location
         self.region: reading | None = None
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, StorageRecord] = {}
         self._kinds: dict[str, tuple[dtypes.dtype, int]] = {}
 
     def content(self, key: str, needed: int) -> bytes | memoryview:
@@ -72,7 +72,9 @@ class Storages:
             content = bytes(needed) if data_is_skipped() else self.content(key, needed)
             if len(content) < needed:
                 raise RuntimeError(_truncated(key, len(content), needed))
-            found = Record(content[:needed], self.big, lambda flat: self._cell(flat, location))
+            found = StorageRecord(
+                content[:needed], self.big, lambda flat: self._cell(flat, location)
+            )
             self.records[key] = found
             self._kinds[key] = kind
         elif self._kinds[key] != kind:

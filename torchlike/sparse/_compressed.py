@@ -33,7 +33,7 @@ from torchlike.sparse._elsewhere import (
 )
 from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._invariants import check_indices, check_shapes
-from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
+from torchlike.sparse._kinds import KINDS, TRANSPOSED, CompressedLayout
 from torchlike.sparse._tensor import SparseTensor, compressing, own_values
 from torchlike.tensor import Tensor
 
@@ -61,7 +61,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         return self._storage.cell.layout
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CompressedLayout:
         """The layout's properties."""
         return KINDS[self._storage.cell.layout]
 
@@ -372,7 +372,9 @@ def sparse_compressed_tensor(
     return made._become_leaf() if requires_grad else made
 
 
-def _least_size(kind: Kind, outer: Tensor, inner: Tensor, held: Tensor) -> tuple[int, ...]:
+def _least_size(
+    kind: CompressedLayout, outer: Tensor, inner: Tensor, held: Tensor
+) -> tuple[int, ...]:
     n_batch = outer.dim() - 1
     block = held.shape[n_batch + 1 : n_batch + 3] if kind.in_blocks else (1, 1)
     largest = int(inner._value(kind.function).max()) if inner.numel() else -1
@@ -382,7 +384,7 @@ def _least_size(kind: Kind, outer: Tensor, inner: Tensor, held: Tensor) -> tuple
     return (*outer.shape[:-1], rows * block[0], columns * block[1], *dense)
 
 
-def _creation(kind: Kind) -> None:
+def _creation(kind: CompressedLayout) -> None:
     """Register the function that makes tensors of one layout, whose arguments have its names."""
 
     def of_rows(
@@ -434,7 +436,7 @@ for _kind in KINDS.values():
 # -- without elements ------------------------------------------------------------------------------
 
 
-def _without_elements(kind: Kind) -> None:
+def _without_elements(kind: CompressedLayout) -> None:
     """Let ``zeros(layout=…)`` and kin make tensors of one layout."""
 
     def make(size: Sequence[int], dtype: Any, device: Any, like: Any) -> CompressedTensor:

@@ -14,7 +14,7 @@ from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._elsewhere import converted, follow, in_coordinates
-from torchlike.sparse._kinds import KINDS, Kind
+from torchlike.sparse._kinds import KINDS, CompressedLayout
 from torchlike.sparse._tensor import SparseTensor, compressing
 from torchlike.tensor import Tensor
 
@@ -22,7 +22,7 @@ _INSTEAD = "the compressed tensor, made outside the jit"
 
 
 def of_dense(
-    t: Tensor, kind: Kind, block: tuple[int, ...] | None, dense_dim: int
+    t: Tensor, kind: CompressedLayout, block: tuple[int, ...] | None, dense_dim: int
 ) -> CompressedTensor:
     """Compress the elements of a dense tensor that are not zero; of blocks, those with such an
     element."""
@@ -47,7 +47,11 @@ def of_dense(
 
 
 def of_coordinates(
-    at: Tensor, values: Tensor, size: tuple[int, ...], kind: Kind, block: tuple[int, ...] | None
+    at: Tensor,
+    values: Tensor,
+    size: tuple[int, ...],
+    kind: CompressedLayout,
+    block: tuple[int, ...] | None,
 ) -> CompressedTensor:
     """Compress ``values`` (n, *dense sizes) at indices (batch dimensions + 2, n), which are
     distinct.
@@ -140,7 +144,7 @@ def compressed(
     return converted(of_dense(t, kind, block, dense_dim or 0), t)
 
 
-def _conversion(kind: Kind) -> None:
+def _conversion(kind: CompressedLayout) -> None:
     name = f"to_{str(kind.layout).removeprefix('torch.')}"
 
     def plainly(self: Any, dense_dim: Any = None) -> CompressedTensor:

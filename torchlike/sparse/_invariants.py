@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike.sparse._kinds import Kind
+from torchlike.sparse._kinds import CompressedLayout
 from torchlike.tensor import Tensor
 
 
 def check_shapes(
-    kind: Kind, compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...]
+    kind: CompressedLayout, compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...]
 ) -> None:
     """Raise RuntimeError unless the three have the ranks and sizes that a tensor of ``size``
     needs."""
@@ -52,7 +52,7 @@ def check_shapes(
         )
 
 
-def _check_ranks(kind: Kind, compressed: Tensor, plain: Tensor, values: Tensor) -> None:
+def _check_ranks(kind: CompressedLayout, compressed: Tensor, plain: Tensor, values: Tensor) -> None:
     if compressed.dim() != plain.dim():
         raise RuntimeError(
             f"{kind.compressed} and {kind.plain} dimensionalities must be equal but got "
@@ -79,7 +79,9 @@ def _check_ranks(kind: Kind, compressed: Tensor, plain: Tensor, values: Tensor) 
         )
 
 
-def check_indices(kind: Kind, compressed: np.ndarray, plain: np.ndarray, n_inner: int) -> None:
+def check_indices(
+    kind: CompressedLayout, compressed: np.ndarray, plain: np.ndarray, n_inner: int
+) -> None:
     """Raise RuntimeError unless the indices are sorted, distinct and in range."""
     nnz = plain.shape[-1]
     name, other = kind.compressed, kind.plain

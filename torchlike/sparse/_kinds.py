@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from torchlike._core import layouts
 
 
-class Kind(NamedTuple):
+class CompressedLayout(NamedTuple):
     """What distinguishes a compressed layout from the others."""
 
     layout: Any
@@ -40,10 +40,10 @@ class Kind(NamedTuple):
 KINDS = {
     kind.layout: kind
     for kind in (
-        Kind(layouts.sparse_csr, "SparseCsr", True, False),
-        Kind(layouts.sparse_csc, "SparseCsc", False, False),
-        Kind(layouts.sparse_bsr, "SparseBsr", True, True),
-        Kind(layouts.sparse_bsc, "SparseBsc", False, True),
+        CompressedLayout(layouts.sparse_csr, "SparseCsr", True, False),
+        CompressedLayout(layouts.sparse_csc, "SparseCsc", False, False),
+        CompressedLayout(layouts.sparse_bsr, "SparseBsr", True, True),
+        CompressedLayout(layouts.sparse_bsc, "SparseBsc", False, True),
     )
 }
 #: The layout of the transpose.

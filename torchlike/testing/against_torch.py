@@ -20,6 +20,7 @@ from torchlike._core.size import Size
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.capture.refusals import is_library
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.interop.leaves import is_tensor_or_module
 from torchlike.nn import Module
 from torchlike.random import default_generator
 from torchlike.tensor import Tensor
@@ -55,7 +56,7 @@ def check_against_torch(
     plain = fn._fn if isinstance(fn, JitFunction) else fn
     a, k = copied(args, kwargs)
     crossing = _Crossing(torch)
-    theirs = jax.tree.map(crossing.over, (a, k), is_leaf=_is_leaf)
+    theirs = jax.tree.map(crossing.over, (a, k), is_leaf=is_tensor_or_module)
     before, torch_before = default_generator.get_state(), torch.random.get_rng_state()
     try:
         default_generator.manual_seed(seed)
@@ -94,10 +95,6 @@ def _raise_again(found: dict[str, Any], expected: dict[str, Any]) -> None:
         names = [type(e).__name__.lstrip("_") for e in (ours, theirs)]
         if names[0] == names[1]:
             expected["error"] = ours
-
-
-def _is_leaf(x: Any) -> bool:
-    return isinstance(x, (Tensor, Module))
 
 
 class _Crossing:

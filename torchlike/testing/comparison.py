@@ -42,7 +42,7 @@ def assert_close(
     stride. Sequences and mappings are compared item by item. ValueError unless both tolerances or
     neither are given; TypeError for values that are not comparable.
     """
-    options = _Options(
+    options = _ComparisonOptions(
         rtol,
         atol,
         equal_nan,
@@ -60,7 +60,7 @@ def assert_close(
         raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
 
 
-class _Options:
+class _ComparisonOptions:
     def __init__(
         self,
         rtol: float | None,
@@ -110,7 +110,7 @@ def _fail(text: str, where: str) -> None:
     raise AssertionError(_at(text, where))
 
 
-def _compare(actual: Any, expected: Any, options: _Options, where: str) -> None:
+def _compare(actual: Any, expected: Any, options: _ComparisonOptions, where: str) -> None:
     if actual is None or expected is None:
         if actual is not expected:
             _fail(f"None mismatch: {actual} is not {expected}", where)
@@ -154,7 +154,7 @@ def _are_arrays(actual: Any, expected: Any, subclasses: Any) -> bool:
     return isinstance(expected, type(actual)) or isinstance(actual, type(expected))
 
 
-def _compare_mappings(actual: Any, expected: Any, options: _Options, where: str) -> None:
+def _compare_mappings(actual: Any, expected: Any, options: _ComparisonOptions, where: str) -> None:
     missing = sorted(expected.keys() - actual.keys(), key=str)
     extra = sorted(actual.keys() - expected.keys(), key=str)
     if missing or extra:
@@ -168,7 +168,7 @@ def _compare_mappings(actual: Any, expected: Any, options: _Options, where: str)
         _compare(actual[key], expected[key], options, f"{where}[{key!r}]")
 
 
-def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) -> None:
+def _compare_numbers(actual: Any, expected: Any, options: _ComparisonOptions, where: str) -> None:
     options.check_tolerances(where)
     actual, expected = (x.item() if isinstance(x, np.generic) else x for x in (actual, expected))
     if options.checks["dtype"] and type(actual) is not type(expected):
@@ -200,7 +200,7 @@ _PLACES = {
 }
 
 
-def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
+def _compare_sparse(actual: Any, expected: Any, options: _ComparisonOptions, where: str) -> None:
     """Compare places, then values, as they are held: duplicates are not added up."""
     kind = str(actual.layout).rpartition("_")[2]
     name = f"sparse {kind.upper()}"
@@ -219,7 +219,11 @@ def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -
 
 
 def _compare_tensors(
-    actual: Tensor, expected: Tensor, options: _Options, where: str, called: str = "Tensor-likes"
+    actual: Tensor,
+    expected: Tensor,
+    options: _ComparisonOptions,
+    where: str,
+    called: str = "Tensor-likes",
 ) -> None:
     if actual.shape != expected.shape:
         _mismatch("shape", actual.shape, expected.shape, where)
@@ -240,7 +244,7 @@ def _compare_tensors(
 def _compare_values(
     actual: Tensor,
     expected: Tensor,
-    options: _Options,
+    options: _ComparisonOptions,
     where: str,
     what: str = "Tensor-likes",
     tolerances: tuple[float, float] | None = None,

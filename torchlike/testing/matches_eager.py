@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._jit.call.function import JitFunction
 from torchlike.random import default_generator
 from torchlike.testing.observation import assert_same, observe
-from torchlike.testing.state import State
+from torchlike.testing.state import ReachableState
 from torchlike.testing.trees import copied
 from torchlike.testing.variants import Variant
 
@@ -46,7 +46,7 @@ def assert_matches_eager(
     """
     plain = fn._fn if isinstance(fn, JitFunction) else getattr(fn, "_orig_mod", fn)
     compiled = Variant(variant)(plain)
-    state = State(plain)
+    state = ReachableState(plain)
     try:
         eager = _run(plain, args, kwargs, calls, seed, state)
         state.restore()
@@ -59,7 +59,12 @@ def assert_matches_eager(
 
 
 def _run(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], calls: int, seed: int, state: State
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    calls: int,
+    seed: int,
+    state: ReachableState,
 ) -> list[dict[str, Any]]:
     """Call a function several times in a row, each time with the arguments as they were at first,
     and return what was observed."""

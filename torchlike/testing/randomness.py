@@ -9,7 +9,7 @@ from torchlike._jit.call.entry import jit
 from torchlike.random import default_generator
 from torchlike.tensor import Tensor
 from torchlike.testing.comparison import assert_close
-from torchlike.testing.state import State
+from torchlike.testing.state import ReachableState
 from torchlike.testing.trees import copied, named_leaves
 
 
@@ -21,7 +21,7 @@ def assert_draws_anew(fn: Callable[..., Any], *args: Any, seed: int = 0, **kwarg
     ``torch.manual_seed`` knows nothing of. Arguments are copied, state that the function reaches
     is put back. Give so many elements that equal draws are no accident.
     """
-    state, before = State(fn), default_generator.get_state()
+    state, before = ReachableState(fn), default_generator.get_state()
 
     def draws(run: Callable[..., Any]) -> list[list[Tensor]]:
         state.restore()

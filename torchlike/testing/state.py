@@ -19,7 +19,7 @@ from torchlike.tensor import Tensor
 _DEPTH = 12
 
 
-class State:
+class ReachableState:
     """Tensors, optimizers and generators that a function reaches: its closure, the globals that it
     names, the object that it is a method of, and what hangs on these.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import linecache
 import threading
-import traceback
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +18,7 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.tape import saving
+from torchlike._runtime.frames import users_frame
 from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.tensor import Tensor, wrap
@@ -71,12 +72,12 @@ class CheckpointError(RuntimeError):
     """The second run of a region differs from the first."""
 
 
-class _Settings(threading.local):
+class _CheckpointSettings(threading.local):
     early_stop: bool | None = None
     debug: bool | None = None
 
 
-_settings = _Settings()
+_settings = _CheckpointSettings()
 
 
 @contextlib.contextmanager
@@ -252,12 +253,11 @@ class _Recomputed(Region):
 
 def _line(t: Tensor) -> str:
     """Describe a saved tensor, with the user's line at which it was saved."""
-    frames = [
-        f
-        for f in traceback.extract_stack()
-        if "/torchlike/" not in f.filename and "/jax/" not in f.filename
-    ]
-    place = f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
+    frame = users_frame()
+    place = ""
+    if frame is not None:
+        file, number = frame.f_code.co_filename, frame.f_lineno
+        place = f"{file}:{number}: {linecache.getline(file, number, frame.f_globals).strip()}"
     return f"{t.dtype} {list(t.shape)} at {place}\n"
 
 

@@ -25,16 +25,12 @@ from torchlike._core.tape import saving
 from torchlike._jit.guards.sources import set_slot, slot_value
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
-from torchlike.autograd.saved import pack, unpack
+from torchlike.autograd.saved import is_no_container, pack, unpack
 from torchlike.random import fork_rng, get_rng_state, set_rng_state
 from torchlike.tensor import Tensor, wrap
 
 
-def _is_leaf(x: Any) -> bool:
-    return type(x) not in (tuple, list, dict)
-
-
-class _Snapshot:
+class _ArgumentSnapshot:
     """An argument as it was: its base's array, its place in it, and whether it requires grad."""
 
     __slots__ = ("array", "kind", "packed", "requires_grad", "strides", "unpack", "view")
@@ -156,8 +152,10 @@ class Region:
         preserve_rng_state: bool,
     ) -> None:
         self.function = function
-        leaves, self._structure = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
-        self._leaves: Any = [_Snapshot(x) if isinstance(x, Tensor) else x for x in leaves]
+        leaves, self._structure = jax.tree_util.tree_flatten(
+            (args, kwargs), is_leaf=is_no_container
+        )
+        self._leaves: Any = [_ArgumentSnapshot(x) if isinstance(x, Tensor) else x for x in leaves]
         self._preserve = preserve_rng_state
         self._autocast = [
             (device, is_autocast_enabled(device), get_autocast_dtype(device))
@@ -168,7 +166,7 @@ class Region:
 
     def release(self) -> None:
         """Let go of the arguments; without any that are tensors, it can run again."""
-        if self._leaves and any(type(x) is _Snapshot for x in self._leaves):
+        if self._leaves and any(type(x) is _ArgumentSnapshot for x in self._leaves):
             self._leaves = None
 
     @contextlib.contextmanager
@@ -192,7 +190,7 @@ class Region:
         ``cotangents`` are what asked for it."""
         if self._leaves is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
-        snapshots = [x for x in self._leaves if type(x) is _Snapshot]
+        snapshots = [x for x in self._leaves if type(x) is _ArgumentSnapshot]
         arrays = [s.fetch() for s in snapshots]
         capture = modes.current.capture
         context: Any = contextlib.nullcontext()
@@ -214,7 +212,7 @@ class Region:
         elif self._rng is not None:
             context = fork_rng()
         restored = iter([s.restored(a) for s, a in zip(snapshots, arrays, strict=True)])
-        leaves = [next(restored) if type(x) is _Snapshot else x for x in self._leaves]
+        leaves = [next(restored) if type(x) is _ArgumentSnapshot else x for x in self._leaves]
         with contextlib.ExitStack() as stack:
             stack.enter_context(context)
             for device, enabled, dtype in self._autocast:

@@ -67,7 +67,7 @@ def aten_name(op: str, operands: Sequence[Any]) -> str:
     return _OTHER_NAMES.get(op, op)
 
 
-class _Kept:
+class _SavedResults:
     """The results of a region's first run, by the number of the op."""
 
     def __init__(self, policy: Callable[..., Any]) -> None:
@@ -80,7 +80,7 @@ class _Kept:
 class _Run:
     """The context of one run: ops recorded inside come here (see ``dispatch.record.execute``)."""
 
-    def __init__(self, kept: _Kept) -> None:
+    def __init__(self, kept: _SavedResults) -> None:
         self.kept = kept
         self.number = 0
         self._outer: Any = None
@@ -189,5 +189,5 @@ def create_selective_checkpoint_contexts(
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    kept = _Kept(policy)
+    kept = _SavedResults(policy)
     return _First(kept), _Second(kept)

@@ -15,7 +15,7 @@ from torchlike._core.size import Size
 PROTOCOL = 1
 
 
-class Form(NamedTuple):
+class NodeSerialization(NamedTuple):
     """How a class and its context are written."""
 
     name: str | None
@@ -92,15 +92,15 @@ def _read_named(name: str) -> type:
 
 
 #: A class (``namedtuple`` for all named tuples) -> its form.
-FORMS: dict[Any, Form] = {
-    tuple: Form("builtins.tuple"),
-    list: Form("builtins.list"),
-    dict: Form("builtins.dict"),
-    namedtuple: Form("collections.namedtuple", _write_named, _read_named),
-    OrderedDict: Form("collections.OrderedDict"),
-    defaultdict: Form("collections.defaultdict", _write_default, _read_default),
-    deque: Form("collections.deque"),
-    Size: Form("torch.Size"),
+FORMS: dict[Any, NodeSerialization] = {
+    tuple: NodeSerialization("builtins.tuple"),
+    list: NodeSerialization("builtins.list"),
+    dict: NodeSerialization("builtins.dict"),
+    namedtuple: NodeSerialization("collections.namedtuple", _write_named, _read_named),
+    OrderedDict: NodeSerialization("collections.OrderedDict"),
+    defaultdict: NodeSerialization("collections.defaultdict", _write_default, _read_default),
+    deque: NodeSerialization("collections.deque"),
+    Size: NodeSerialization("torch.Size"),
 }
 _BY_NAME: dict[str, Any] = {form.name: kind for kind, form in FORMS.items() if form.name}
 
@@ -112,7 +112,7 @@ def set_form(kind: type, name: str | None, to_dumpable: Any, from_dumpable: Any)
             f"Both to_dumpable_context and from_dumpable_context for {kind} must be None or "
             "registered."
         )
-    FORMS[kind] = Form(name, to_dumpable, from_dumpable)
+    FORMS[kind] = NodeSerialization(name, to_dumpable, from_dumpable)
     if name is not None:
         _BY_NAME[name] = kind
 

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
-from torchlike.func import trees  # noqa: E402
+from torchlike._runtime import trees  # noqa: E402
 
 _RNG = np.random.default_rng(0)
 

@@ -7,7 +7,6 @@ import warnings
 import pytest
 
 from tests.parity import oracle
-from tests.parity.sampling import sampled
 
 DATA, MASK = [[1.0, 2, 3], [4, 5, 6]], [[True, False, True], [True, True, False]]
 
@@ -261,7 +260,8 @@ def run(text):
     return function
 
 
-@pytest.mark.parametrize("text", sampled([*MAKING, *COMPUTING, *REDUCING, *ERRORS], 12))
+@pytest.mark.sampled(every=12, rest="full")
+@pytest.mark.parametrize("text", [*MAKING, *COMPUTING, *REDUCING, *ERRORS])
 def test_as_pytorch(text):
     oracle.compare(run(text), words=0 if text in UNWORDED else None)
 
@@ -282,7 +282,8 @@ LOSSES = [
 ]
 
 
-@pytest.mark.parametrize("text", sampled(LOSSES, 5))
+@pytest.mark.sampled(every=5, rest="full")
+@pytest.mark.parametrize("text", LOSSES)
 def test_gradients(text):
     """Of a masked leaf, and of data through ``as_masked_tensor``: what the mask shows."""
 

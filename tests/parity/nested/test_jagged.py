@@ -6,7 +6,6 @@ import pytest
 
 from tests.parity import oracle
 from tests.parity.nested.described import run
-from tests.parity.sampling import sampled
 
 
 def scope(t):
@@ -444,6 +443,7 @@ UNWORDED = {
 CASES = [*MAKING, *SIZES, *POINTWISE, *REDUCTIONS, *SHAPES, *LAYERS, *ERRORS]
 
 
-@pytest.mark.parametrize("text", sampled(CASES, 20))
+@pytest.mark.sampled(every=20, rest="full")
+@pytest.mark.parametrize("text", CASES)
 def test_as_pytorch(text):
     oracle.compare(run(text, scope), words=0 if text in UNWORDED else None)

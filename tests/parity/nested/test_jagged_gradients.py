@@ -9,7 +9,6 @@ import torch
 
 from tests.parity import oracle
 from tests.parity.nested.described import described
-from tests.parity.sampling import sampled
 
 #: Expressions of a ragged leaf (2, j, 3), of its values and of dense tensors.
 LOSSES = [
@@ -68,7 +67,8 @@ def gradients(text):
     return function
 
 
-@pytest.mark.parametrize("text", sampled(LOSSES, 8))
+@pytest.mark.sampled(every=8, rest="full")
+@pytest.mark.parametrize("text", LOSSES)
 def test_gradients(text):
     oracle.compare(gradients(text))
 
@@ -92,7 +92,8 @@ BY_PARTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "by_parts"), sampled(BY_PARTS, 4))
+@pytest.mark.sampled(every=4, rest="full")
+@pytest.mark.parametrize(("text", "by_parts"), BY_PARTS)
 def test_gradients_by_parts(text, by_parts):
     def run(t):
         t.manual_seed(3)
@@ -138,7 +139,8 @@ def attention(t, *, causal=False, scale=None, heads=2, features=8, gqa=False, th
 ATTENTIONS = [{}, {"causal": True}, {"scale": 0.3}, {"three": True}, {"heads": 4, "gqa": True}]
 
 
-@pytest.mark.parametrize("how", sampled(ATTENTIONS, 5))
+@pytest.mark.sampled(every=5, rest="full")
+@pytest.mark.parametrize("how", ATTENTIONS)
 def test_attention(how):
     # PyTorch computes float32 attention with another order of sums.
     def run(t):
@@ -197,7 +199,8 @@ BAD_ATTENTION = [
 ]
 
 
-@pytest.mark.parametrize("text", sampled(BAD_ATTENTION, 3))
+@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.parametrize("text", BAD_ATTENTION)
 def test_attention_refuses(text):
     def run(t):
         nt = t.nested.nested_tensor([t.ones(2, 2, 4), t.ones(3, 2, 4)], layout=t.jagged)
@@ -298,7 +301,8 @@ AUTOGRAD = [
 ]
 
 
-@pytest.mark.parametrize("text", sampled(AUTOGRAD, 6))
+@pytest.mark.sampled(every=6, rest="full")
+@pytest.mark.parametrize("text", AUTOGRAD)
 def test_autograd(text):
     def run(t):
         nt = t.nested.nested_tensor(

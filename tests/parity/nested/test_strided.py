@@ -6,7 +6,6 @@ import pytest
 
 from tests.parity import oracle
 from tests.parity.nested.described import run
-from tests.parity.sampling import sampled
 
 
 def scope(t):
@@ -136,7 +135,8 @@ CASES = [
 UNWORDED = {"nested.nested_tensor([a, x(2)])", "nested.to_padded_tensor(n, 0.0, (2, 3))"}
 
 
-@pytest.mark.parametrize("text", sampled(CASES, 10))
+@pytest.mark.sampled(every=10, rest="full")
+@pytest.mark.parametrize("text", CASES)
 def test_as_pytorch(text):
     oracle.compare(run(text, scope), words=0 if text in UNWORDED else None)
 

@@ -7,7 +7,6 @@ import pytest
 from tests.parity import oracle
 from tests.parity.nested.described import run
 from tests.parity.nested.test_jagged import scope as jagged_scope
-from tests.parity.sampling import sampled
 
 
 def scope(t):
@@ -293,7 +292,8 @@ MISSING = {
 }
 
 
-@pytest.mark.parametrize("text", sampled(CASES, 25))
+@pytest.mark.sampled(every=25, rest="full")
+@pytest.mark.parametrize("text", CASES)
 def test_as_pytorch(text):
     """Where PyTorch refuses, this refuses or computes each element as of a dense tensor."""
     theirs, ours = (oracle.outcome(run(text, scope), library) for library in oracle.LIBRARIES)

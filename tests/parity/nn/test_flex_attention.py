@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import oracle
 import pytest
 
 import torchlike
@@ -105,14 +106,6 @@ def ours(q, k, v, score_mod, block_mask, scale, gqa):
     return out, aux.lse
 
 
-def close(a, b, tolerance):
-    assert (a is None) == (b is None)
-    if b is not None:
-        assert str(a.dtype) == str(b.dtype)
-        a, b = a.detach().numpy(), b.detach().numpy()
-        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
-
-
 @pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     ("score", "mask"),
@@ -131,7 +124,7 @@ def same(found, wanted):
         if b is None and a is not None:  # a leaf the functions do not read
             assert not a.any()
         else:
-            close(a, b, 1e-5)
+            oracle.same(a, b, rtol=1e-5, atol=1e-5)
 
 
 @pytest.fixture
@@ -171,11 +164,13 @@ def test_groups_of_heads_in_blocks(batches, in_blocks):
     wanted = run(torch, repeated, alibi, causal, reference, weight=weight)
     found = run(torchlike, arrays, alibi, causal, ours, gqa=True, weight=weight)
     for a, b in zip(found[0], wanted[0], strict=True):
-        close(a, b, 1e-5)
+        oracle.same(a, b, rtol=1e-5, atol=1e-5)
     for a, b, like in zip(found[1][1:3], wanted[1][1:3], arrays[1:], strict=True):
         total = b.reshape(2, 2, 2, *b.shape[2:]).sum(2)
-        close(a, total if like.shape[0] == 2 else total.sum(0, keepdim=True), 1e-5)
-    close(found[1][0], wanted[1][0], 1e-5)
+        oracle.same(
+            a, total if like.shape[0] == 2 else total.sum(0, keepdim=True), rtol=1e-5, atol=1e-5
+        )
+    oracle.same(found[1][0], wanted[1][0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("shared", "kv_batch", "scale"), [(1, 2, None), (2, 2, 0.3), (4, 1, 1.0)])
@@ -185,7 +180,7 @@ def test_shared_heads_and_batches(shared, kv_batch, scale):
     wanted = run(torch, arrays, alibi, causal, reference, scale, weight=weight)
     found = run(torchlike, arrays, alibi, causal, ours, scale, True, weight=weight)
     for a, b in zip(found[0] + found[1][:4], wanted[0] + wanted[1][:4], strict=True):
-        close(a, b, 1e-5)
+        oracle.same(a, b, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
@@ -199,9 +194,10 @@ def test_working_precision(dtype):
     found, aux = mine.flex_attention(*made(torchlike), capped, return_aux=mine.AuxRequest(lse=True))
     wanted, lse = reference(*made(torch), capped, None, None, False)
     tolerance = {"float16": 1e-3, "bfloat16": 8e-3, "float64": 1e-12}[dtype]  # one last bit
-    close(found.double(), wanted.double(), tolerance)
+    oracle.same(found.double(), wanted.double(), rtol=tolerance, atol=tolerance)
     assert str(found.dtype) == str(wanted.dtype)
-    close(aux.lse, lse, 1e-12 if dtype == "float64" else 1e-5)
+    near = 1e-12 if dtype == "float64" else 1e-5
+    oracle.same(aux.lse, lse, rtol=near, atol=near)
 
 
 def test_max_scores_are_those_of_the_reference():
@@ -217,7 +213,7 @@ def test_max_scores_are_those_of_the_reference():
         return_aux=mine.AuxRequest(max_scores=True),
     )
     assert aux.lse is None
-    close(aux.max_scores, greatest * math.log(2), 1e-5)
+    oracle.same(aux.max_scores, greatest * math.log(2), rtol=1e-5, atol=1e-5)
 
 
 def described(t, place, mask, sizes, **options):

@@ -13,8 +13,8 @@ from torchlike.porting.divergence import framework, programs
 from torchlike.porting.divergence.command import narrow
 from torchlike.porting.divergence.comparing import Comparison
 from torchlike.porting.divergence.digests import apart
-from torchlike.porting.divergence.observer import Observer
-from torchlike.porting.divergence.tracer import Tracer
+from torchlike.porting.divergence.observer import EventObserver
+from torchlike.porting.divergence.tracer import OperationTracer
 
 torch = pytest.importorskip("torch")
 
@@ -204,7 +204,7 @@ def execute(source, package, watch):
 
 
 def observed(source, steps=None):
-    return [execute(source, package, Observer(fw, steps)).result() for fw, package in torchs()]
+    return [execute(source, package, EventObserver(fw, steps)).result() for fw, package in torchs()]
 
 
 def compared(source):
@@ -212,7 +212,7 @@ def compared(source):
     found = Comparison(*json.loads(json.dumps(observed(source))), TOLERANCE).first()
     if found is not None and found.trace is not None:
         traced = [
-            execute(source, package, Tracer(fw, **wanted)).result()
+            execute(source, package, OperationTracer(fw, **wanted)).result()
             for (fw, package), wanted in zip(torchs(), found.trace, strict=True)
         ]
         narrow(found, *json.loads(json.dumps(traced)), TOLERANCE)

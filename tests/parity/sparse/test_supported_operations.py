@@ -8,7 +8,6 @@ import pytest
 
 import torchlike
 from tests.parity import oracle
-from tests.parity.sampling import sampled
 from tests.parity.sparse.supported_cases import cases
 from tests.parity.sparse.test_compressed import DENSE, described
 
@@ -94,7 +93,8 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize(("layout", "text"), sampled(cases(), 40))
+@pytest.mark.sampled(every=40, rest="full")
+@pytest.mark.parametrize(("layout", "text"), cases())
 def test_as_pytorch(layout, text):
     """Where PyTorch refuses, this refuses too, or computes what is meant."""
     theirs, ours = (oracle.outcome(run(layout, text), lib) for lib in oracle.LIBRARIES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.parity import oracle
-from tests.parity.sampling import sampled
 from tests.parity.sparse.test_compressed import run
 
 CASES = [f"t.zeros(2, 3, layout=t.sparse_{name})" for name in ("csr", "csc", "coo", "bsr")] + [
@@ -38,7 +37,8 @@ CASES = [f"t.zeros(2, 3, layout=t.sparse_{name})" for name in ("csr", "csc", "co
 ]
 
 
-@pytest.mark.parametrize("text", sampled(CASES, 6))
+@pytest.mark.sampled(every=6, rest="full")
+@pytest.mark.parametrize("text", CASES)
 def test_as_pytorch(text):
     oracle.compare(run(text))
 

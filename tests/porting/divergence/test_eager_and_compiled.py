@@ -11,8 +11,8 @@ from torchlike.optim import optimizer
 from torchlike.porting.divergence import framework, programs
 from torchlike.porting.divergence.command import narrow
 from torchlike.porting.divergence.comparing import Comparison
-from torchlike.porting.divergence.observer import Observer
-from torchlike.porting.divergence.tracer import Tracer
+from torchlike.porting.divergence.observer import EventObserver
+from torchlike.porting.divergence.tracer import OperationTracer
 
 UPDATING = """
 
@@ -176,12 +176,12 @@ def compared(source, folder):
     """The first difference, and its operation, found in this process."""
     torchlikes = framework.of_torchlike(torchlike, optimizer, torchlike.overrides, programs)
     modes = ("off", "on")
-    runs = [seen_by(source, Observer(torchlikes), mode, folder) for mode in modes]
+    runs = [seen_by(source, EventObserver(torchlikes), mode, folder) for mode in modes]
     assert runs[0]["programs"] == 0 < runs[1]["programs"]
     found = Comparison(*runs, TOLERANCE).first()
     if found is not None and found.trace is not None:
         traced = [
-            seen_by(source, Tracer(torchlikes, **wanted), mode, folder)
+            seen_by(source, OperationTracer(torchlikes, **wanted), mode, folder)
             for mode, wanted in zip(modes, found.trace, strict=True)
         ]
         narrow(found, *traced, TOLERANCE)

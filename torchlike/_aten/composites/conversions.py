@@ -88,30 +88,13 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return _converted(self, asked.dtype, asked.device, asked.copy, asked.memory, asked.non_blocking)
 
 
-#: Methods that convert to one dtype.
-DTYPES_BY_METHOD = {
-    "float": dtypes.float32,
-    "double": dtypes.float64,
-    "half": dtypes.float16,
-    "bfloat16": dtypes.bfloat16,
-    "int": dtypes.int32,
-    "long": dtypes.int64,
-    "short": dtypes.int16,
-    "char": dtypes.int8,
-    "byte": dtypes.uint8,
-    "bool": dtypes.bool,
-    "cfloat": dtypes.complex64,
-    "cdouble": dtypes.complex128,
-}
-
-
 def _to_dtype(name: str, dtype: Any) -> None:
     @composite(name, f"Tensor.{name}")
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
         return _converted(self, dtype, None, memory=memory_format)
 
 
-for _name, _dtype in DTYPES_BY_METHOD.items():
+for _name, _dtype in dtypes.BY_METHOD.items():
     _to_dtype(_name, _dtype)
 
 

@@ -25,7 +25,7 @@ from torchlike._aten.schemas import (
     reductions,
     shapes,
 )
-from torchlike._dispatch.schema_language import Schema, parse
+from torchlike._dispatch.schema_language import FunctionSchema, parse
 
 _LINE = re.compile(
     r"(?P<names>\w[\w ]*?)\s*(?:\.(?P<overload>\w+))?\((?P<args>.*?)\)"
@@ -116,7 +116,7 @@ def _into_out(line: Line) -> str:
 
 
 @functools.cache
-def schema(name: str, overload: str) -> Schema:
+def schema(name: str, overload: str) -> FunctionSchema:
     """Return the schema of an overload ("" for the default). KeyError where there is none."""
     end = f".{overload}" if overload else ""
     return parse(f"aten::{name}{end}{overloads_of(name)[overload][1]}")

@@ -57,7 +57,7 @@ from torchlike._core.views.steps import (
     SelectAt,
     Slice,
     Step,
-    Unfold,
+    UnfoldStep,
     ViewAsComplex,
     ViewAsReal,
     step,

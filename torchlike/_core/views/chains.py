@@ -25,7 +25,7 @@ from torchlike._core.views.steps import (
     Real,
     Reshape,
     Step,
-    Unfold,
+    UnfoldStep,
     step,
 )
 from torchlike._runtime import first_calls, targets, x64, xla_flags
@@ -118,7 +118,7 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
         return True
     if type(s) is Expand:
         return math.prod(s.params[0]) == math.prod(shape)
-    if type(s) is Unfold:
+    if type(s) is UnfoldStep:
         dim, size, every = s.params
         return every >= size or not shape or shape[dim] < size + every  # no second window
     return type(s) is AsStrided and not may_overlap(Geometry(*s.params[:3]))
@@ -197,7 +197,7 @@ def _of_steps(
         return x64.requiring(function(chain))
 
     families = _families.setdefault((name, pattern, *options.values()), {})
-    template = first_calls.Template(make, tuple(numbers))
+    template = first_calls.FormTemplate(make, tuple(numbers))
     return first_calls.jit(
         x64.requiring(function(steps)),
         name=name,

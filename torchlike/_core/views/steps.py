@@ -228,7 +228,7 @@ class Diagonal(Step):
         )
 
 
-class Unfold(Step):
+class UnfoldStep(Step):
     """x.unfold(dim, size, step): sliding windows as a new last dimension."""
 
     __slots__ = ()

@@ -514,7 +514,7 @@ class FrameObserver(GuardCollector):
 
     def _is_record(self, guard: ValueGuard) -> bool:
         if isinstance(guard, ItemsGuard):
-            if not all(map(_is_plain, guard.now())):
+            if not all(map(_is_constant, guard.now())):
                 return False
             names = {n for p, n in self._holders() if p.before() is guard.owner}
             held = any(
@@ -621,10 +621,10 @@ def _name_of(guard: VariableGuard) -> str:
     return guard.name if isinstance(guard, NameGuard) else guard.label.rpartition(".")[2]
 
 
-def _is_plain(value: Any) -> bool:
+def _is_constant(value: Any) -> bool:
     """Return whether a value is a number, a string, or a tuple of such."""
     if isinstance(value, tuple):
-        return all(map(_is_plain, value))
+        return all(map(_is_constant, value))
     return isinstance(value, VALUES)
 
 

@@ -52,7 +52,7 @@ class Setting(NamedTuple):
     tell: Callable[[Any], Any]
 
 
-def _untold_setting(value: Any) -> None:
+def cannot_be_set(value: Any) -> None:
     """Do nothing: it cannot be set."""
 
 
@@ -69,7 +69,7 @@ _SETTINGS: dict[Any, Setting] = {
     function: setting
     for functions, setting in (
         ((os.getcwd, os.getcwdb, os.chdir), Setting("os.getcwd()", os.getcwd, os.chdir)),
-        ((os.getpid,), Setting("os.getpid()", os.getpid, _untold_setting)),
+        ((os.getpid,), Setting("os.getpid()", os.getpid, cannot_be_set)),
         (
             (sys.getrecursionlimit, sys.setrecursionlimit),
             Setting("sys.getrecursionlimit()", sys.getrecursionlimit, sys.setrecursionlimit),
@@ -86,7 +86,7 @@ _SETTINGS: dict[Any, Setting] = {
                 sys.set_int_max_str_digits,
             ),
         ),
-        ((sys.gettrace,), Setting("sys.gettrace()", sys.gettrace, _untold_setting)),
+        ((sys.gettrace,), Setting("sys.gettrace()", sys.gettrace, cannot_be_set)),
         (
             (gc.get_threshold, gc.set_threshold),
             Setting("gc.get_threshold()", gc.get_threshold, lambda value: gc.set_threshold(*value)),
@@ -103,11 +103,11 @@ _SETTINGS: dict[Any, Setting] = {
         ),
         (
             (threading.get_ident, threading.get_native_id),
-            Setting("threading.get_ident()", threading.get_ident, _untold_setting),
+            Setting("threading.get_ident()", threading.get_ident, cannot_be_set),
         ),
         (
             (decimal.getcontext, decimal.setcontext, decimal.localcontext),
-            Setting("decimal.getcontext()", _decimal_context, _untold_setting),
+            Setting("decimal.getcontext()", _decimal_context, cannot_be_set),
         ),
     )
     for function in functions
@@ -329,7 +329,7 @@ def _users_frame(observer: SettingObserver, frame: Any) -> Any:
 # ``_HANDLERS``.
 
 
-class Observer(Protocol):
+class LibraryObserver(Protocol):
     """What handlers ask and tell: a `FrameObserver`."""
 
     guards: dict[Any, ValueGuard]
@@ -346,7 +346,7 @@ class Observer(Protocol):
 
 
 #: ``handler(observer, frame, event, what the profiler tells with it)``.
-Handler = Callable[[Observer, Any, str, Any], None]
+Handler = Callable[[LibraryObserver, Any, str, Any], None]
 
 _REFUSALS_OF_JAX = (
     jax.errors.ConcretizationTypeError,
@@ -378,13 +378,13 @@ def _key(code: types.CodeType) -> tuple[str, str]:
     return code.co_name, os.path.basename(code.co_filename)
 
 
-def _log(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _log(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Record that user code logs: all that loggers take goes through this function."""
     if event == "call" and _logs_for_user(observer, frame):
         observer.say("logging")
 
 
-def _logs_for_user(observer: Observer, frame: Any) -> bool:
+def _logs_for_user(observer: LibraryObserver, frame: Any) -> bool:
     """Return whether what the standard library's logging writes comes from user code."""
     at = frame
     while at is not None and at.f_globals.get("__name__") == "logging":
@@ -392,7 +392,7 @@ def _logs_for_user(observer: Observer, frame: Any) -> bool:
     return at is not None and at is not frame and observer.has_entered(at)
 
 
-def _draw_entropy(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _draw_entropy(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Record as a reason against a program that code asks the system for entropy (``Random`` only
     without a seed)."""
     if event == "call" and frame.f_locals.get("x") is None:
@@ -403,7 +403,7 @@ def _draw_entropy(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         )
 
 
-def _use_generator(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _use_generator(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     name = frame.f_code.co_name
     if event == "call" and frame.f_globals.get("__name__") == "torchlike.random.generator":
         observer.reasons.append(
@@ -412,7 +412,7 @@ def _use_generator(observer: Observer, frame: Any, event: str, arg: Any) -> None
         )
 
 
-def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _start_thread(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Refuse work that is about to be given to another thread, in which nothing is captured:
     JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
     if event != "call":
@@ -440,7 +440,7 @@ def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         )
 
 
-def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _make_error(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Record an error by which JAX refuses a traced array's value."""
     error = frame.f_locals.get("self")
     made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
@@ -448,7 +448,7 @@ def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         observer.errors_of_jax.append(error)
 
 
-def _use_variable(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _use_variable(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard an environment variable that code reads, sets or deletes."""
     environment, name = frame.f_locals.get("self"), frame.f_locals.get("key")
     own = event == "call" and isinstance(environment, _Environment)
@@ -460,7 +460,7 @@ def _use_variable(observer: Observer, frame: Any, event: str, arg: Any) -> None:
             observer.guards["environ", encoded] = EnvironmentVariableGuard(encoded)
 
 
-def _use_environment(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _use_environment(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard which environment variables there are, where code asks for them."""
     environment = frame.f_locals.get("self")
     own = event == "call" and isinstance(environment, _Environment)
@@ -468,31 +468,29 @@ def _use_environment(observer: Observer, frame: Any, event: str, arg: Any) -> No
         observer.guards["environ"] = EnvironmentGuard()
 
 
-def _call_into_c(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _call_into_c(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     if event == "c_call":
         see(observer, frame, arg)
 
 
-def _give_object(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _give_object(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Visit an object of the standard library's that user code is given: of which thread or process
     it is."""
     if event == "return" and arg is not None and observer.has_entered(frame.f_back):
         name = frame.f_code.co_name
         if name == "current_thread":
-            observer.see_setting("threading.current_thread()", threading.current_thread, _untold)
+            observer.see_setting(
+                "threading.current_thread()", threading.current_thread, cannot_be_set
+            )
         observer.visit(arg, f"{name}()")
 
 
-def _list_threads(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _list_threads(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     if event == "call" and observer.has_entered(frame.f_back):
-        observer.see_setting("threading.enumerate()", threading.enumerate, _untold)
+        observer.see_setting("threading.enumerate()", threading.enumerate, cannot_be_set)
 
 
-def _untold(value: Any) -> None:
-    """Do nothing: it cannot be set."""
-
-
-def _ask_level(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_level(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard the level of a logger, where user code asks what it takes."""
     logger = frame.f_locals.get("self")
     if event == "call" and observer.has_entered(frame.f_back):
@@ -506,13 +504,13 @@ def _level(logger: Any) -> tuple[int, int]:
     return logger.getEffectiveLevel(), logger.manager.disable
 
 
-def _ask_random(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_random(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard the state of a generator of Python's random numbers, where user code asks for it."""
     if event == "call" and observer.has_entered(frame.f_back):
         observer.visit(frame.f_locals.get("self"), "random.getstate()")
 
 
-def _ask_class(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_class(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard which classes have joined an abstract class of the user's, where code asks whether
     something is of it."""
     cls = frame.f_locals.get("cls")
@@ -532,7 +530,7 @@ def _registered(cls: Any) -> Any:
     return _abc._get_dump(cls)[0]
 
 
-def _ask_numpys_errors(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_numpys_errors(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     if event == "call" and observer.has_entered(at := frame.f_back):
         raise JitCaptureError(
             f"numpy.geterr() ({line_of(at.f_code, at.f_lineno)}) cannot be compiled: it is "

@@ -30,7 +30,7 @@ class ItemsGuard(ValueGuard):
         return list(self.items)
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
-        # Identity first: a pass at C's speed, ~15 ns an element.
+        # ObjectKey first: a pass at C's speed, ~15 ns an element.
         return len(self.owner) == len(self.items) and (
             all(map(is_, self.owner, self.items)) or all(map(same, self.owner, self.items))
         )

@@ -21,7 +21,7 @@ from torchlike.tensor import Tensor
 _BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
 
 
-class Identity:
+class ObjectKey:
     """An argument that is what it is: an object, compared by identity and kept alive.
 
     Not by its ``__eq__``: two objects may call themselves equal and hold different numbers.
@@ -36,7 +36,7 @@ class Identity:
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Identity and other.value is self.value
+        return type(other) is ObjectKey and other.value is self.value
 
     def __repr__(self) -> str:
         return f"{type(self.value).__name__} object at {id(self.value):#x}"
@@ -71,15 +71,15 @@ def static_key(leaf: Any) -> Any:
             "torchlike.from_numpy(array)"
         )
     if kind is types.MethodType:
-        return kind, Identity(leaf.__self__), Identity(leaf.__func__)
+        return kind, ObjectKey(leaf.__self__), ObjectKey(leaf.__func__)
     if kind is functools.partial:
         names = tuple(leaf.keywords)
         parts = [static_key(v) for v in (*leaf.args, *leaf.keywords.values())]
         return kind, static_key(leaf.func), names, tuple(parts)
     if isinstance(leaf, (int, float, str, bytes)):  # subclasses: an enum's members, np.str_
         is_own = hasattr(kind, "__members__") or bool(getattr(leaf, "__dict__", None))
-        return kind, Identity(leaf) if is_own else (kind, repr(leaf))
-    return Identity(leaf)
+        return kind, ObjectKey(leaf) if is_own else (kind, repr(leaf))
+    return ObjectKey(leaf)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def describe_slot(value: Any) -> Any:
     slot is None, False that there is none."""
     if isinstance(value, Tensor):
         return signature(value, {})
-    return Identity(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
+    return ObjectKey(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
 
 
 # -------------------------------------------------------------------------------------------------

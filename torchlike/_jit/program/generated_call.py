@@ -17,11 +17,11 @@ from sys import getrefcount
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.storage import Storage
+from torchlike._core.storage import SOLE_LOCAL, Storage
 from torchlike._jit.capture import scalars as given
 from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
-from torchlike._jit.guards.keys import PLAIN, Identity, is_plain
+from torchlike._jit.guards.keys import PLAIN, ObjectKey, is_plain
 from torchlike._jit.guards.sources import CellSource, FixedCell
 from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
@@ -33,16 +33,6 @@ from torchlike.tensor import Tensor
 UNFIT = object()
 #: Inputs of the longest call: with 1,000 the loops are as fast, and nothing has to be compiled.
 MOST = 500
-
-
-def _count_references() -> int:
-    """Return the getrefcount of an array held by its cell and by a local variable."""
-    probe = Storage(object(), None)
-    array = probe.cell
-    return getrefcount(array)
-
-
-_SOLE = _count_references()
 
 
 def generate_guard(guards: GuardSet) -> Callable[..., Any]:
@@ -132,7 +122,7 @@ class _Call(Source):
         for array, storage in zip(arrays, inputs, strict=True):
             self.line(f"{array} = {storage}.cell")
         refused = [f"{storage}.host is not None" for storage in self._storages.values()]
-        refused += [f"getrefcount(a{i}) != {_SOLE}" for i in program.inputs.donated]
+        refused += [f"getrefcount(a{i}) != {SOLE_LOCAL}" for i in program.inputs.donated]
         if refused:
             self.line(f"if {' or '.join(refused)}: return UNFIT")
         generators = program.generators
@@ -252,7 +242,7 @@ def generate_inline_cache(guards: GuardSet, args: tuple[Any, ...], key: tuple[An
     ]
     aliases = {}
     for i, signature in enumerate(signatures):
-        if isinstance(signature, Identity):
+        if isinstance(signature, ObjectKey):
             conditions.append(f"args[{i}] is {name(signature.value)}")
             continue
         if i not in tensors:

@@ -252,7 +252,7 @@ class PackedCompiledNode(CompiledNode):
         super().__init__(program, edges, None, None)
         self._hook: Any = saving.hooks[-1][1]
         arrays, self._kept = jax.tree_util.tree_flatten(residuals)
-        self._packed: Any = [(saved.Slot(array, None), array.dtype) for array in arrays]
+        self._packed: Any = [(saved.SavedSlot(array, None), array.dtype) for array in arrays]
 
     def run(self, cotangents: list[Any]) -> Any:
         if self._packed is None:
@@ -264,7 +264,7 @@ class PackedCompiledNode(CompiledNode):
         finally:
             self.residuals = None
 
-    def _unpacked(self, slot: saved.Slot, dtype: Any) -> Any:
+    def _unpacked(self, slot: saved.SavedSlot, dtype: Any) -> Any:
         array = saved.unpack(self._hook, slot.packed, slot.shape)._read()
         if array.dtype != dtype:
             raise RuntimeError(

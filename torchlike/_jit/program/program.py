@@ -202,14 +202,14 @@ def _copied(array: Any) -> jax.Array:
     return jnp.array(array)
 
 
-def _count_references() -> int:
+def _count_references_in_list() -> int:
     """Return the getrefcount of an array held by its cell and by a list."""
     probe = Storage(object(), None)
     held = [probe.cell]
     return getrefcount(held[0])
 
 
-_SOLE = _count_references()
+_SOLE = _count_references_in_list()
 
 
 # -------------------------------------------------------------------------------------------------

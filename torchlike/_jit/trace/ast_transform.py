@@ -38,10 +38,10 @@ def expression(source: str, **nodes: ast.expr) -> Any:
     for node in ast.walk(tree):
         for place in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
             vars(node).pop(place, None)  # they are the user's line's, filled in by _at
-    return _Fill(nodes).visit(tree)
+    return _FillTemplate(nodes).visit(tree)
 
 
-class _Fill(ast.NodeTransformer):
+class _FillTemplate(ast.NodeTransformer):
     def __init__(self, nodes: dict[str, ast.expr]) -> None:
         self._nodes = nodes
 

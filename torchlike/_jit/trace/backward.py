@@ -21,7 +21,7 @@ from torchlike._jit.guards.sources import CotangentInput, InputSource, SecondCot
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults
 from torchlike._runtime.jax_private.jaxprs import is_literal, program_like, staged
 from torchlike.autograd import engine, partial
-from torchlike.autograd.partial import Partial
+from torchlike.autograd.partial import ConditionalGrad
 from torchlike.tensor import Tensor, wrap
 
 
@@ -215,7 +215,7 @@ class JointBackward:
         with hooks_left_to_others(boundary):
             gradients = engine.run(
                 edges,
-                [Partial(c, {i: True}) for i, c in enumerate(self._cotangents)],
+                [ConditionalGrad(c, {i: True}) for i, c in enumerate(self._cotangents)],
                 retain_graph=True,
                 create_graph=False,
                 targets=boundary,

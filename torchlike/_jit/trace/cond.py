@@ -15,7 +15,7 @@ from jax import lax
 
 from torchlike._jit.capture.scalars import Number, weak
 from torchlike._jit.guards.guard import same
-from torchlike._jit.trace.subgraph import Leaf, Subgraph, array_of, filled, joined
+from torchlike._jit.trace.subgraph import SubgraphLeaf, TracedSubgraph, array_of, filled, joined
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike._runtime.value_check import has_checks
 from torchlike.autograd.partial import When, union
@@ -28,7 +28,9 @@ def predicate(x: Any) -> Any:
     return (array if array.dtype == bool else array != 0).reshape(())
 
 
-def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, int]]) -> list[Any]:
+def select(
+    test: Any, subgraphs: Sequence[TracedSubgraph], pairs: Sequence[tuple[int, int]]
+) -> list[Any]:
     """Return the outputs of the subgraph that ``test`` chooses: pair (i, j) is output i of the
     first or output j of the second, which must be alike; -1 stands for zeros that nobody will look
     at."""
@@ -100,7 +102,7 @@ def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, 
 
 
 def _ways_out(
-    subgraph: Subgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
+    subgraph: TracedSubgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
 ) -> dict[Any, When]:
     """Return for each edge out of a branch, which of these outputs of it lead there, and when."""
     roots = {i: subgraph.roots.index(o) for i, o in enumerate(outputs) if o in subgraph.roots}
@@ -122,22 +124,22 @@ def _in_either(yes: When, no: When, is_taken: Sequence[Any]) -> When:
     return {**found, **dict.fromkeys(always, True)}
 
 
-def merged(a: Leaf, b: Leaf) -> Leaf:
+def merged(a: SubgraphLeaf, b: SubgraphLeaf) -> SubgraphLeaf:
     """Merge the results of two branches, which are alike, into one of either."""
-    found = object.__new__(Leaf)
+    found = object.__new__(SubgraphLeaf)
     found.kind, found.shape, found.dtype = a.kind, a.shape, a.dtype
     found.requires_grad = a.requires_grad or b.requires_grad
     return found
 
 
-def _blank(subgraph: Subgraph, i: int) -> Any:
+def _blank(subgraph: TracedSubgraph, i: int) -> Any:
     """Return zeros of the kind of a subgraph's output."""
     leaf, aval = subgraph.outputs[i], subgraph.output_avals[i]
     zeros = jnp.zeros(aval.shape, aval.dtype)
     return zeros if leaf.kind is None else weak(leaf.kind, zeros)
 
 
-def zeros_of(subgraph: Subgraph) -> dict[int, Any]:
+def zeros_of(subgraph: TracedSubgraph) -> dict[int, Any]:
     """Return the cotangents of a subgraph's outputs, still zero."""
     avals = subgraph.output_avals
     return {i: jnp.zeros(avals[i].shape, avals[i].dtype) for i in subgraph.roots}
@@ -181,12 +183,12 @@ def choose(
     that only one function gives is ABSENT, or (``filled``) zeros where the other is taken.
     """
 
-    def traced(fn: Callable[[], tuple[Any, ...]], name: str) -> Subgraph:
+    def traced(fn: Callable[[], tuple[Any, ...]], name: str) -> TracedSubgraph:
         def body() -> Any:
             parts = [flatten(part) for part in fn()]
             return [x for leaves, _ in parts for x in leaves if is_value(x)], parts
 
-        return Subgraph(body, [], [], name)
+        return TracedSubgraph(body, [], [], name)
 
     subgraphs = [traced(fn, name) for fn, name in zip(functions, names, strict=True)]
     outputs: list[tuple[int, int]] = []
@@ -246,5 +248,5 @@ def choose(
 def describe(x: Any) -> str:
     """Describe a value of a branch in a few words."""
     if is_value(x):
-        return str(Leaf(x))
+        return str(SubgraphLeaf(x))
     return f"{x!r}" if x is None or isinstance(x, str) else f"a {type(x).__name__}"

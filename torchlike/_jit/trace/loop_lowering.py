@@ -23,7 +23,14 @@ from torchlike._core import dtypes
 from torchlike._core.tape import gradient_edge
 from torchlike._jit.capture.scalars import weak
 from torchlike._jit.trace.cond import merged, zeros_of
-from torchlike._jit.trace.subgraph import Leaf, Subgraph, SubgraphCapture, array_of, filled, joined
+from torchlike._jit.trace.subgraph import (
+    SubgraphCapture,
+    SubgraphLeaf,
+    TracedSubgraph,
+    array_of,
+    filled,
+    joined,
+)
 from torchlike.autograd.partial import either
 from torchlike.tensor import Tensor
 
@@ -32,8 +39,10 @@ _PLACES = 64
 
 
 def _stable(
-    make: Callable[[list[Leaf]], Subgraph], leaves: list[Leaf], mismatch: Callable[..., None]
-) -> Subgraph:
+    make: Callable[[list[SubgraphLeaf]], TracedSubgraph],
+    leaves: list[SubgraphLeaf],
+    mismatch: Callable[..., None],
+) -> TracedSubgraph:
     """Trace the body of a loop until ``requires_grad`` of its state is as it is after any number of
     turns, and return it.
 
@@ -72,16 +81,16 @@ def loop(
     """
     init = [array_of(x) for x in state]
     avals = [jax.typeof(a) for a in init]
-    leaves = [Leaf(x) for x in state]
+    leaves = [SubgraphLeaf(x) for x in state]
     body = _stable(
-        lambda given: Subgraph(body_fn, given, avals, "a loop on a tensor's value"),
+        lambda given: TracedSubgraph(body_fn, given, avals, "a loop on a tensor's value"),
         leaves,
         mismatch,
     )
-    untracked = [Leaf(x) for x in state]
+    untracked = [SubgraphLeaf(x) for x in state]
     for leaf in untracked:
         leaf.requires_grad = False
-    test = Subgraph(test_fn, untracked, avals, "the test of a loop")
+    test = TracedSubgraph(test_fn, untracked, avals, "the test of a loop")
     found = _While(test, body, init, [i for i, leaf in enumerate(leaves) if leaf.requires_grad])
     with_grad = bool(found.rooted)
     outgoing = [_edge(state[i]) for i in found.rooted] + list(body.edges)
@@ -93,7 +102,9 @@ def loop(
 class _While:
     """One ``lax.while_loop``, which runs when it is made, and its backward."""
 
-    def __init__(self, test: Subgraph, body: Subgraph, init: list[Any], rooted: list[int]) -> None:
+    def __init__(
+        self, test: TracedSubgraph, body: TracedSubgraph, init: list[Any], rooted: list[int]
+    ) -> None:
         self._test = test
         self._body = body
         self._init = init
@@ -175,7 +186,7 @@ class _While:
         return new, of_edges, flags
 
 
-def _in_any_turn(body: Subgraph, seen: Sequence[Any]) -> list[Any]:
+def _in_any_turn(body: TracedSubgraph, seen: Sequence[Any]) -> list[Any]:
     """Return, for each edge out of a loop's body, True where every turn uses it, else whether one
     did."""
     return [
@@ -213,14 +224,16 @@ def scan(
     n = len(init)
     start = [array_of(x) for x in init]
     rows = [x._read() for x in xs]
-    leaves = [Leaf(x) for x in init]
-    slices = [Leaf(x) for x in xs]
+    leaves = [SubgraphLeaf(x) for x in init]
+    slices = [SubgraphLeaf(x) for x in xs]
     for leaf in slices:
         leaf.shape = leaf.shape[1:]
     row_avals = [jax.ShapeDtypeStruct(r.shape[1:], r.dtype) for r in rows]
     avals = [jax.typeof(a) for a in start] + row_avals
     subgraph = _stable(
-        lambda given: Subgraph(fn, [*given, *slices], avals, "a scan", seen_as), leaves, mismatch
+        lambda given: TracedSubgraph(fn, [*given, *slices], avals, "a scan", seen_as),
+        leaves,
+        mismatch,
     )
     results = [*leaves, *(_stacked(leaf, length) for leaf in subgraph.outputs[n:])]
     found = _Scan(
@@ -244,7 +257,7 @@ class _Scan:
 
     def __init__(
         self,
-        subgraph: Subgraph,
+        subgraph: TracedSubgraph,
         start: list[Any],
         rows: list[Any],
         varying: dict[int, Any],
@@ -335,7 +348,7 @@ class _Scan:
         return [*of_init, *of_rows, *sums], [None] * (len(of_init) + len(of_rows)) + when
 
 
-def _stacked(leaf: Leaf, length: int) -> Leaf:
+def _stacked(leaf: SubgraphLeaf, length: int) -> SubgraphLeaf:
     found = merged(leaf, leaf)
     if leaf.kind is not None:
         kinds = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool}

@@ -23,7 +23,7 @@ from torchlike._jit.guards.guard import same
 from torchlike._jit.trace import cond, loop_lowering
 from torchlike._jit.trace import cond as cond_lowering
 from torchlike._jit.trace.ast_transform import VALUE
-from torchlike._jit.trace.subgraph import Leaf, Subgraph, array_of
+from torchlike._jit.trace.subgraph import SubgraphLeaf, TracedSubgraph, array_of
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
@@ -436,17 +436,19 @@ def _with_return_value(
         found = turn(*values)
         for k in missing:
             leaves, structure = flatten(found[k])
-            seen[k] = [Leaf(x) if cond.is_value(x) else x for x in leaves], structure
+            seen[k] = [SubgraphLeaf(x) if cond.is_value(x) else x for x in leaves], structure
         return [], None
 
-    Subgraph(probe, [], [], what)
+    TracedSubgraph(probe, [], [], what)
     filled = list(values)
     for k, (leaves, structure) in seen.items():
-        filled[k] = unflatten(structure, [_zero(x) if isinstance(x, Leaf) else x for x in leaves])
+        filled[k] = unflatten(
+            structure, [_zero(x) if isinstance(x, SubgraphLeaf) else x for x in leaves]
+        )
     return tuple(filled)
 
 
-def _zero(leaf: Leaf) -> Any:
+def _zero(leaf: SubgraphLeaf) -> Any:
     if leaf.kind is not None:
         return leaf.kind(0)
     return wrap(jnp.zeros(leaf.shape, leaf.dtype.numpy))

@@ -299,7 +299,7 @@ class CapturedOutputs:
         before (or cannot change), else one like it at each call."""
         if isinstance(x, VALUES) or self._capture.observer.is_from_outside(x):
             return x
-        if _is_plain(x):
+        if _is_constant(x):
             return Anew(copy.deepcopy(x))
         self._results.do_not_keep(
             f"it returns an object that it made, of type {type(x).__name__}, which each call has "
@@ -529,13 +529,13 @@ def without_unknown_place(x: Any) -> Any:
     return x
 
 
-def _is_plain(x: Any) -> bool:
+def _is_constant(x: Any) -> bool:
     """Return whether an object consists of plain values alone."""
     if isinstance(x, (*VALUES, bytearray, np.ndarray)):
         return not isinstance(x, np.ndarray) or not x.dtype.hasobject
     if isinstance(x, dict):
-        return all(_is_plain(k) and _is_plain(v) for k, v in x.items())
-    return isinstance(x, (list, tuple, set, frozenset, deque)) and all(map(_is_plain, x))
+        return all(_is_constant(k) and _is_constant(v) for k, v in x.items())
+    return isinstance(x, (list, tuple, set, frozenset, deque)) and all(map(_is_constant, x))
 
 
 def _is_freed(node: Node, first_sequence: int) -> bool:

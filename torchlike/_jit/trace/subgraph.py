@@ -24,7 +24,7 @@ from torchlike._jit.capture.scalars import Number, device_number, weak
 from torchlike._jit.trace.backward import boundary_of, hooks_left_to_others, partition
 from torchlike._runtime.jaxprs import make_jaxpr
 from torchlike.autograd import engine, partial
-from torchlike.autograd.partial import Partial, When
+from torchlike.autograd.partial import ConditionalGrad, When
 from torchlike.tensor import Tensor, wrap
 
 
@@ -51,7 +51,7 @@ class SubgraphCapture:
     def is_own(self, storage: Any) -> bool:
         return self._own.get(id(storage)) is storage
 
-    def give(self, index: int, leaf: Leaf, array: Any) -> Tensor | Number:
+    def give(self, index: int, leaf: SubgraphLeaf, array: Any) -> Tensor | Number:
         """Make the explicit input ``index`` as the subgraph's user sees it."""
         x = tensor_of(leaf, array)
         if isinstance(x, Tensor):
@@ -150,7 +150,7 @@ class SubgraphCapture:
         self._refuse("an optimizer's step", "torchlike.where on the gradients")
 
 
-class Leaf:
+class SubgraphLeaf:
     """What goes into or comes out of a subgraph: a tensor, or a number that the program knows."""
 
     __slots__ = ("dtype", "kind", "requires_grad", "shape")
@@ -164,7 +164,7 @@ class Leaf:
         self.dtype = x.dtype if self.kind is None else self.kind
         self.requires_grad = bool(x.requires_grad) if self.kind is None else False
 
-    def alike(self, other: Leaf) -> bool:
+    def alike(self, other: SubgraphLeaf) -> bool:
         return (self.kind, self.shape, self.dtype) == (other.kind, other.shape, other.dtype)
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ def array_of(x: Any) -> Any:
     return weak(kind, x._read() if type(x) is Number else jnp.asarray(x))
 
 
-def tensor_of(leaf: Leaf, array: Any) -> Tensor | Number:
+def tensor_of(leaf: SubgraphLeaf, array: Any) -> Tensor | Number:
     """Make what a subgraph's user sees for an array: a new leaf tensor, or a number."""
     if leaf.kind is not None:
         return device_number(leaf.kind, array)
@@ -191,7 +191,7 @@ def tensor_of(leaf: Leaf, array: Any) -> Tensor | Number:
     return t
 
 
-class Subgraph:
+class TracedSubgraph:
     """A traced subgraph.
 
     Attributes:
@@ -207,13 +207,13 @@ class Subgraph:
     def __init__(
         self,
         fn: Callable[..., tuple[list[Any], Any]],
-        inputs: Sequence[Leaf],
+        inputs: Sequence[SubgraphLeaf],
         avals: Sequence[Any],
         what: str,
         seen_as: Callable[[Any, str], SubgraphCapture] = SubgraphCapture,
     ) -> None:
         self.inputs = list(inputs)
-        self.outputs: list[Leaf] = []
+        self.outputs: list[SubgraphLeaf] = []
         self.aux: Any = None
         #: Which outputs require grad: the placeholder cotangents belong to these.
         self.roots: list[int] = []
@@ -231,7 +231,7 @@ class Subgraph:
             given = [capture.give(i, leaf, a) for i, (leaf, a) in pairs]
             own = {gradient_edge(given[i]): i for i in self.wanted}
             found, self.aux = fn(*given)
-            self.outputs = [Leaf(x) for x in found]
+            self.outputs = [SubgraphLeaf(x) for x in found]
             results = [array_of(x) for x in found]
             edges = {
                 i: gradient_edge(x)
@@ -326,7 +326,7 @@ def _gradients(
     roots: list[Any], cotangents: list[Any], targets: list[Any], first_sequence: int
 ) -> dict[Any, Any]:
     """Compute the subgraph's part of backward, by edge; no entry where a Function gave None."""
-    given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
+    given = [ConditionalGrad(c, {i: True}) for i, c in enumerate(cotangents)]
     with hooks_left_to_others(targets):
         found = engine.run(
             roots,
@@ -386,7 +386,7 @@ class ControlNode(SubgraphNode):
 
 def joined(
     name: str,
-    leaves: Sequence[Leaf],
+    leaves: Sequence[SubgraphLeaf],
     arrays: Sequence[Any],
     edges: list[Any],
     backward: Callable[..., Any],

@@ -224,34 +224,18 @@ def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
     """Return the type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
     if dtype is None:
         place = "" if input.device.type == "cpu" else f"{input.device.type}."
-        return f"torch.{place}{_LEGACY_NAMES[input.dtype.name]}Tensor"
+        return f"torch.{place}{dtypes.scalar_type(input.dtype)}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
-        found = next((d for d, legacy in _LEGACY_NAMES.items() if legacy == name), None)
+        found = next((d for d in dtypes.ALL if dtypes.scalar_type(d) == name), None)
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
-        return cast(input, getattr(dtypes, found))
+        return cast(input, found)
     if not isinstance(dtype, dtypes.dtype):  # a legacy class, as torch.LongTensor
         dtype = getattr(dtype, "dtype", dtype)
     if not isinstance(dtype, dtypes.dtype):  # not even Python's float: a type here is a class
         raise ValueError(f"invalid type: '{getattr(dtype, '__name__', type(dtype).__name__)}'")
     return cast(input, dtype)
-
-
-_LEGACY_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "int64": "Long",
-    "int32": "Int",
-    "int16": "Short",
-    "int8": "Char",
-    "uint8": "Byte",
-    "bool": "Bool",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
 
 
 def _short_form(name: str, dtype: dtypes.dtype) -> None:
@@ -263,20 +247,7 @@ def _short_form(name: str, dtype: dtypes.dtype) -> None:
     add_method(name, method)
 
 
-for _name, _dtype in {
-    "float": dtypes.float32,
-    "double": dtypes.float64,
-    "half": dtypes.float16,
-    "bfloat16": dtypes.bfloat16,
-    "long": dtypes.int64,
-    "int": dtypes.int32,
-    "short": dtypes.int16,
-    "char": dtypes.int8,
-    "byte": dtypes.uint8,
-    "bool": dtypes.bool,
-    "cfloat": dtypes.complex64,
-    "cdouble": dtypes.complex128,
-}.items():
+for _name, _dtype in dtypes.BY_METHOD.items():
     _short_form(_name, _dtype)
 
 

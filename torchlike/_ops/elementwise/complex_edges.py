@@ -23,7 +23,7 @@ from torchlike._core import dtypes
 from torchlike._ops.elementwise.branch_cuts import along_reals
 
 
-class _Parts:
+class _ComplexParts:
     """A complex argument by its parts ``a`` and ``b``, and what is asked of them."""
 
     def __init__(self, x: Any) -> None:
@@ -35,7 +35,7 @@ class _Parts:
 
 
 #: From an argument's parts and the parts of what was found to the parts of the result.
-_Rule = Callable[[_Parts, Any, Any], tuple[Any, Any]]
+_Rule = Callable[[_ComplexParts, Any, Any], tuple[Any, Any]]
 
 
 def _pick(found: Any, *cases: tuple[Any, Any]) -> jax.Array:
@@ -65,7 +65,7 @@ def with_edges(
     @jax.custom_jvp
     def mended(x: Any) -> jax.Array:
         found = fn(x)
-        u, v = rule(_Parts(x), found.real, found.imag)
+        u, v = rule(_ComplexParts(x), found.real, found.imag)
         return lax.complex(u, v)
 
     @mended.defjvp
@@ -81,7 +81,7 @@ def with_edges(
     return function
 
 
-def exp(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def exp(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of exp: no angle matters to 0, and an infinity is one in whichever
     direction."""
     nothing, boundless = p.b_odd & (p.a == -math.inf), p.b_odd & (p.a == math.inf)
@@ -91,12 +91,12 @@ def exp(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def expm1(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def expm1(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of expm1: that of a real number is real, with its sign of zero."""
     return _pick(u, (p.a_zero & p.b_zero, p.a)), _pick(v, (p.b_zero, p.b))
 
 
-def sinh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def sinh(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of sinh: real for real numbers, imaginary for imaginary ones."""
     still, boundless = p.a_zero & p.b_odd, p.a_infinite & p.b_odd
     return (
@@ -105,7 +105,7 @@ def sinh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def cosh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def cosh(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of cosh: real for real and for imaginary numbers."""
     still, boundless = p.a_zero & p.b_odd, p.a_infinite & p.b_odd
     level = jnp.where(p.a_nan, p.b, _zero_like_product(p.a, p.b))
@@ -115,7 +115,7 @@ def cosh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def tanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def tanh(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of tanh: 1 or -1 at the infinities, whatever the angle."""
     still, far = p.a_zero & p.b_odd, p.a_infinite & p.b_odd
     return (
@@ -124,7 +124,7 @@ def tanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def sin(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def sin(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of sin: those of the hyperbolic sine, turned."""
     return (
         _pick(u, (p.a_zero, p.a), (p.a_odd & (p.b_zero | p.b_infinite), math.nan)),
@@ -132,7 +132,7 @@ def sin(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def cos(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def cos(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of cos: those of the hyperbolic cosine, turned."""
     still, boundless = p.a_odd & p.b_zero, p.a_odd & p.b_infinite
     level = jnp.where(p.b_nan, p.a, -_zero_like_product(p.a, p.b))
@@ -142,7 +142,7 @@ def cos(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def tan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def tan(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of tan: those of the hyperbolic tangent, turned."""
     still, far = p.a_odd & p.b_zero, p.a_odd & p.b_infinite
     return (
@@ -151,17 +151,17 @@ def tan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def asin(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def asin(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of asin: the real part is known on the imaginary axis."""
     return _pick(u, (p.a_zero & p.b_nan, p.a)), v
 
 
-def acos(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def acos(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of acos: the real part is known on the imaginary axis."""
     return _pick(u, (p.a_zero & p.b_nan, math.pi / 2)), v
 
 
-def atan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def atan(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of atan: a quarter turn at the infinities of the imaginary axis, to the side
     that the sign of the zero chooses."""
     return (
@@ -170,17 +170,17 @@ def atan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def asinh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def asinh(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of asinh: real for real numbers."""
     return u, _pick(v, (p.a_nan & p.b_zero, p.b))
 
 
-def acosh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def acosh(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of acosh: the imaginary part is known on the imaginary axis."""
     return u, _pick(v, (p.a_zero & p.b_nan, math.pi / 2))
 
 
-def atanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def atanh(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of atanh: those of the arc tangent, turned."""
     return (
         _pick(u, (p.a_zero, p.a), (p.a_nan & p.b_infinite, 0.0)),
@@ -188,17 +188,17 @@ def atanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def log(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def log(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of log: infinite where either part is infinite, whatever the other."""
     return _pick(u, (p.a_infinite | p.b_infinite, math.inf)), v
 
 
-def log1p(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def log1p(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of log1p: a zero keeps its sign."""
     return _pick(u, (p.a_zero & p.b_zero, p.a)), v
 
 
-def sqrt(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
+def sqrt(p: _ComplexParts, u: Any, v: Any) -> tuple[Any, Any]:
     """Fix the edges of sqrt: those of the logarithm, with a direction, along an axis at the ends of
     the real line."""
     return (

@@ -11,9 +11,9 @@ import numpy as np
 from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Int, OptInt, OptStr, Static, Str, require_tensor
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike._ops.fourier.fourier_order import of_transform, of_transforms
-from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.shaping import roll
 from torchlike._ops.shape.views import shape_arguments
@@ -43,12 +43,12 @@ _NORMS = (None, "backward", "forward", "ortho")
 def _prepared(x: Any, takes: str, name: str) -> jax.Array:
     """Return the input in a dtype that XLA can transform: float32/64 or complex64/128."""
     if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-        raise RuntimeError(f"Unsupported dtype {type_name(x)}")
+        raise RuntimeError(f"Unsupported dtype {scalar_type_of(x)}")
     if x.dtype.kind in "iub":
         x = x.astype(dtypes.get_default_dtype().numpy)
     if takes == "real":
         if x.dtype.kind == "c":
-            raise RuntimeError(f"{name} expects a real input tensor, but got {type_name(x)}")
+            raise RuntimeError(f"{name} expects a real input tensor, but got {scalar_type_of(x)}")
         return x
     if takes == "complex" or x.dtype.kind != "c":
         return x.astype(dtypes.from_numpy_dtype(x.dtype).to_complex().numpy)
@@ -106,7 +106,7 @@ def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
         return _prepared(input, _TRANSFORMS[kind][1], kind)
     if _TRANSFORMS[kind][1] == "real" and input.dtype.kind == "c":
         raise RuntimeError(
-            f"{kind}n expects a real-valued input tensor, but got {type_name(input)}"
+            f"{kind}n expects a real-valued input tensor, but got {scalar_type_of(input)}"
         )
     last, others = _FAMILIES[kind]
     # Real to complex halves the last axis first; complex to real restores it at the end.

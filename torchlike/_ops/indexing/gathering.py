@@ -12,13 +12,9 @@ from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int, require_tensor
 from torchlike._dispatch.value_checks import refuse_outside
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import in_float32
 from torchlike.tensor import Tensor
-
-
-def type_name(x: Any) -> str:
-    """Return PyTorch's internal name of a traced operand's dtype, as its messages say it."""
-    return dtypes.scalar_type(x.dtype)
 
 
 def require_index(index: Any, message: str, error: Any = RuntimeError) -> None:
@@ -130,7 +126,9 @@ def check_flat(input: Any, index: Any, *rest: Any) -> None:
 def take(input: Input, index: Input):
     """Return elements of the flattened tensor. IndexError when out of range."""
     if index.dtype != np.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {type_name(index)}")
+        raise RuntimeError(
+            f"take(): Expected a long tensor for index, but got {scalar_type_of(index)}"
+        )
     flat = input.reshape(-1)
     return flat.at[index].get(mode="fill", fill_value=missing_value(input))
 
@@ -157,7 +155,8 @@ def take_along_dim_op(input: Input, indices: Input, dim: Int):
         )
     if indices.dtype != np.int64:
         raise RuntimeError(
-            f"torch.take_along_dim(): dtype of indices should be Long but got {type_name(indices)}"
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{scalar_type_of(indices)}"
         )
     d = errors.wrap_dim(dim, input.ndim)
     return _read_along(input, indices, d)

@@ -31,7 +31,7 @@ from torchlike._dispatch.value_checks import (
 from torchlike._extensions import boxes
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
-from torchlike._ops.indexing.gathering import out_of_bounds
+from torchlike._ops.indexing.gathering import missing_value, out_of_bounds
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
@@ -70,13 +70,9 @@ def _as_numpy_index(indices: Any, layout: Any) -> tuple[Any, ...]:
 @op("index", namespaces=(), method=False, check=_check_bounds)
 def index_op(input: Input, indices: Inputs, layout: Static):
     """Gather at index tensors; ``layout`` says which dimensions are indexed."""
-    return input.at[_as_numpy_index(indices, layout)].get(mode="fill", fill_value=_poison(input))
-
-
-def _poison(x: Any) -> float | None:
-    """Return the value of an out-of-range read under jit, where nothing can be raised: NaN, or the
-    largest integer, so that it shows."""
-    return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
+    return input.at[_as_numpy_index(indices, layout)].get(
+        mode="fill", fill_value=missing_value(input)
+    )
 
 
 @op(
@@ -242,7 +238,7 @@ def take_apart(
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
         )
     written, items = items, _expand_ellipsis(items, x.dim())
-    parts = _Parts(x, masks)
+    parts = _IndexParts(x, masks)
     for k, i in enumerate(items):
         if i is None:
             parts.add_dimension(None)
@@ -285,7 +281,7 @@ def _leaves(n: int, index: Any) -> Any:
     return (index < -n) | (index >= n)
 
 
-class _Parts:
+class _IndexParts:
     """An index taken apart from left to right: the view so far, and the index tensors left."""
 
     def __init__(self, x: Tensor, masks: list[tuple[Tensor, int]] | None) -> None:

@@ -21,7 +21,7 @@ from torchlike._ops.elementwise.pointwise import where_op
 from torchlike._ops.indexing.indexing import index_op
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
-from torchlike._ops.shape.joining import broadcast_tensors
+from torchlike._ops.shape.joining import broadcast_tensors, to_1d
 from torchlike.tensor import Tensor, wrap
 
 
@@ -147,7 +147,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-        return tuple(_indices(p, input) for p in _positions(_at_least_1d(input), "nonzero"))
+        return tuple(_indices(p, input) for p in _positions(to_1d(input), "nonzero"))
     if input.dim():
         rows = np.stack(_positions(input, "nonzero"), axis=1)
     else:
@@ -157,10 +157,6 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     if found.dim() == 2 and rows.size and rows.shape[1] > 1:
         found._storage.strides = (1, rows.shape[0])
     return given(out, found, name="nonzero")
-
-
-def _at_least_1d(t: Tensor) -> Tensor:
-    return t if t.dim() else t.reshape(1)
 
 
 @composite()
@@ -176,7 +172,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     require_tensor(mask, "masked_select")
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    values, chosen = broadcast_tensors(_at_least_1d(input), _at_least_1d(mask))
+    values, chosen = broadcast_tensors(to_1d(input), to_1d(mask))
     found = [wrap(jnp.asarray(p)) for p in _positions(chosen, "masked_select")]
     selected = index_op(values, found, (True,) * values.dim())
     if out is not None:

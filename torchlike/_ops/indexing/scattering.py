@@ -20,7 +20,6 @@ from torchlike._ops.indexing.gathering import (
     extent,
     out_of_bounds,
     require_index,
-    type_name,
 )
 from torchlike._ops.indexing.masking import fill_value
 from torchlike._ops.indexing.overwrite import accumulate as add_at
@@ -160,16 +159,12 @@ _REDUCES = {name: name for name in ("sum", "prod", "mean", "amax", "amin")} | {
 }
 
 
-def _check_scatter_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
-    check_along(index, input, dim)
-
-
 @op(
     "scatter_reduce_src",
     namespaces=(),
     method=False,
     inplace=True,
-    check=_check_scatter_reduce,
+    check=_check_scatter,
     grad_name="ScatterReduceBackward0",
     reorders=True,
 )
@@ -338,25 +333,21 @@ def _product(at: Any, x: Any, values: Any) -> jax.Array:
 # -- whole slices of one dimension -----------------------------------------------------------------
 
 
-def _check_index_add(input: Any, dim: int, index: Any, *rest: Any) -> None:
-    check_along(index, input, dim)
-
-
 def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple[Any, Any, Any]:
     """Return (input, index on its dimension, source), each of at least one dimension."""
     d = errors.wrap_dim(dim, x.ndim)
     require_index(
-        index, f"{name}(): Expected dtype int32/int64 for index but got: {type_name(index)}"
+        index, f"{name}(): Expected dtype int32/int64 for index but got: {scalar_type_of(index)}"
     )
     if index.ndim > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
-            f"{type_name(index)} and size: {list(index.shape)}"
+            f"{scalar_type_of(index)} and size: {list(index.shape)}"
         )
     if x.dtype != source.dtype:
         raise RuntimeError(
-            f"{name}(): self ({type_name(x)}) and source ({type_name(source)}) must have the same "
-            "scalar type"
+            f"{name}(): self ({scalar_type_of(x)}) and source ({scalar_type_of(source)}) must have "
+            "the same scalar type"
         )
     x, index, source = jnp.atleast_1d(x), jnp.atleast_1d(index), jnp.atleast_1d(source)
     rest = [s.shape[:d] + s.shape[d + 1 :] for s in (x, source)]
@@ -373,7 +364,7 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
     return x, on_axis(index, d), source
 
 
-@op(inplace=True, check=_check_index_add, needs={"input": [], "source": ["index"]}, reorders=True)
+@op(inplace=True, check=_check_scatter, needs={"input": [], "source": ["index"]}, reorders=True)
 def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: OwnFactor = 1):
     """Add ``alpha * source`` to the slices of a dimension at the positions in a vector."""
     x, at, values = _check_slices(input, dim, index, source, "index_add_")
@@ -399,7 +390,7 @@ def index_copy(input: Input, dim: Int, index: Input, source: Input):
     if input.dtype != source.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{type_name(input)} and (source) {type_name(source)}"
+            f"{scalar_type_of(input)} and (source) {scalar_type_of(source)}"
         )
     d = errors.wrap_dim(dim, input.ndim)
     if index.ndim > 1:
@@ -488,11 +479,13 @@ def index_reduce(
 def put(input: Input, index: Input, source: Input, accumulate: Bool = False):
     """Write (or add) ``source`` at positions of the flattened tensor; negative ones wrap."""
     if index.dtype != np.int64:
-        raise IndexError(f"put_(): Expected a long tensor for index, but got {type_name(index)}")
+        raise IndexError(
+            f"put_(): Expected a long tensor for index, but got {scalar_type_of(index)}"
+        )
     if input.dtype != source.dtype:
         raise RuntimeError(
             f"put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{type_name(input)} and source.dtype = {type_name(source)}"
+            f"{scalar_type_of(input)} and source.dtype = {scalar_type_of(source)}"
         )
     if index.size != source.size:
         raise IndexError(

@@ -16,7 +16,7 @@ from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Input, Str
 from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._extensions import boxes
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.partial_cholesky import completed
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
@@ -51,10 +51,10 @@ def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = Fals
     require_matrix_shape(x, name, argument, square=square)
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {type_name(x)}"
+            f"{name}: Expected a floating point or complex tensor as input. Got {scalar_type_of(x)}"
         )
     if x.dtype.itemsize == 2:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(x)}")
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {scalar_type_of(x)}")
 
 
 def adjoint(x: Any) -> jax.Array:
@@ -476,8 +476,8 @@ def householder_product(A: Input, tau: Input):
         )
     if tau.dtype != A.dtype:
         raise RuntimeError(
-            f"torch.linalg.householder_product: tau dtype {type_name(tau)} does not "
-            f"match input dtype {type_name(A)}"
+            f"torch.linalg.householder_product: tau dtype {scalar_type_of(tau)} does not "
+            f"match input dtype {scalar_type_of(A)}"
         )
     if columns < tau.shape[-1]:
         raise RuntimeError(

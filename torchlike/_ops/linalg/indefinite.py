@@ -14,7 +14,7 @@ import numpy as np
 from torchlike._dispatch.memory_order import in_columns, solution_in_columns
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg import pivots as pivots_of
 from torchlike._ops.linalg.decompositions import lapack, raise_failure, require_matrix
 from torchlike._ops.outputs import given
@@ -128,12 +128,12 @@ def ldl_solve_op(LD: Input, pivots: Input, B: Input, hermitian: Bool):
         )
     if pivots.dtype.kind not in "iu":
         raise RuntimeError(
-            "torch.linalg.ldl_solve: Expected pivots to be integers. Got " + type_name(pivots)
+            "torch.linalg.ldl_solve: Expected pivots to be integers. Got " + scalar_type_of(pivots)
         )
     if B.dtype != LD.dtype:
         raise RuntimeError(
-            f"torch.linalg.ldl_solve: LD dtype {type_name(LD)} does not match B dtype "
-            f"{type_name(B)}"
+            f"torch.linalg.ldl_solve: LD dtype {scalar_type_of(LD)} does not match B dtype "
+            f"{scalar_type_of(B)}"
         )
     pivots_of.require_shape(pivots, LD.shape[:-1], "torch.linalg.ldl_solve", "LD")
     batch = jnp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])

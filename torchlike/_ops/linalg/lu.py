@@ -13,7 +13,7 @@ from jax import lax
 from torchlike._dispatch.memory_order import in_columns, solution_from_left
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg import pivots as pivots_of
 from torchlike._ops.linalg.decompositions import (
     adjoint,
@@ -184,7 +184,7 @@ def _require_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
     if LU.dtype != B.dtype:
         raise RuntimeError(
             f"{name}: Expected LU and B to have the same dtype, but found LU of type "
-            f"{type_name(LU)} and B of type {type_name(B)} instead"
+            f"{scalar_type_of(LU)} and B of type {scalar_type_of(B)} instead"
         )
     if pivots.shape[-1:] != LU.shape[-1:]:
         raise RuntimeError(

@@ -22,8 +22,8 @@ from torchlike._dispatch.schema import (
     require_tensor,
 )
 from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.elementwise.subgradients import absolute
-from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape, svdvals_op
 from torchlike._ops.linalg.pairwise import lengths
 from torchlike._ops.linalg.solving import inv_ex_op
@@ -283,7 +283,7 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
     if dtypes.kind_of(input.dtype) not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{type_name(input)}"
+            f"{scalar_type_of(input)}"
         )
     d = errors.wrap_dim(dim, input.ndim)
     others = tuple(k for k in range(input.ndim) if k != d)
@@ -332,7 +332,7 @@ def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
     for name, x in (("X1", x1), ("X2", x2)):
         if dtypes.kind_of(x.dtype) != "f":
             raise RuntimeError(
-                f"cdist only supports floating-point dtypes, {name} got: {type_name(x)}"
+                f"cdist only supports floating-point dtypes, {name} got: {scalar_type_of(x)}"
             )
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
@@ -343,7 +343,9 @@ def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
     if not p.value >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype != x2.dtype:
-        raise RuntimeError(f"expected scalar type {type_name(x1)} but found {type_name(x2)}")
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_of(x1)} but found {scalar_type_of(x2)}"
+        )
     batch = jnp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     a, b = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (x1, x2))
     large = a.shape[-2] > 25 or b.shape[-2] > 25

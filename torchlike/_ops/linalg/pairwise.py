@@ -13,8 +13,8 @@ from jax import lax
 from torchlike._core import dtypes
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Number
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.elementwise import subgradients
-from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.reduce.reduction import vector_norm as norm_of_vectors
 from torchlike.tensor import Tensor
 
@@ -71,9 +71,9 @@ def pdist_op(input: Input, p: Number):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if input.dtype not in (np.float32, np.float64):
         raise RuntimeError(
-            f"pdist only supports floating-point dtypes, got: {type_name(input)}"
+            f"pdist only supports floating-point dtypes, got: {scalar_type_of(input)}"
             if dtypes.kind_of(input.dtype) != "f"
-            else f"\"pdist\" not implemented for '{type_name(input)}'"
+            else f"\"pdist\" not implemented for '{scalar_type_of(input)}'"
         )
     if not p.value >= 0:
         raise RuntimeError("pdist only supports non-negative p values")

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from torchlike._dispatch.memory_order import solution_in_columns
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.decompositions import adjoint, require_matrix
 from torchlike.tensor import Tensor
 
@@ -50,7 +50,7 @@ def _check(a: Any, tau: Any, other: Any, left: bool) -> None:
         if x.dtype != a.dtype:
             raise RuntimeError(
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has "
-                f"dtype {type_name(a)} and {name} has dtype {type_name(x)}"
+                f"dtype {scalar_type_of(a)} and {name} has dtype {scalar_type_of(x)}"
             )
 
 

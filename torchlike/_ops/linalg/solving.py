@@ -16,7 +16,7 @@ from torchlike._dispatch.memory_order import in_columns, solution_from_left, sol
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, OptFloat, OptInput, require_tensor
 from torchlike._dispatch.value_checks import refuse_where, values_of
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.decompositions import (
     LinAlgError,
     adjoint,
@@ -131,7 +131,7 @@ def solve_ex_op(A: Input, B: Input, left: Bool):
     if A.dtype != B.dtype:
         raise RuntimeError(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type "
-            f"{type_name(A)} and B of type {type_name(B)} instead"
+            f"{scalar_type_of(A)} and B of type {scalar_type_of(B)} instead"
         )
     vector = _is_vector(A, B)
     rhs = B[..., None] if vector else B
@@ -546,7 +546,7 @@ def lstsq_op(A: Input, B: Input, rcond: OptFloat):
     if A.dtype != B.dtype:
         raise RuntimeError(
             "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
-            f"dtype {type_name(A)} and other's dtype {type_name(B)}"
+            f"dtype {scalar_type_of(A)} and other's dtype {scalar_type_of(B)}"
         )
     vector = _is_vector(A, B)
     b = B[..., None] if vector else B

@@ -31,7 +31,7 @@ from jax import lax
 
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Bool, Input, Int, Str
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._runtime import targets
 from torchlike._runtime.lazy import LazyModule
 
@@ -50,7 +50,7 @@ def _check(values: Any, dense: Any, columns: int) -> None:
     if dense.dtype != values.dtype:
         raise RuntimeError(
             f"addmm: expected 'mat1' and 'mat2' to have the same dtype, but got "
-            f"{type_name(values)} and {type_name(dense)}"
+            f"{scalar_type_of(values)} and {scalar_type_of(dense)}"
         )
 
 

@@ -14,9 +14,9 @@ from torchlike._core import casts, dtypes
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, Scalar, require_tensor
 from torchlike._dispatch.value_checks import is_traced, refuse_where, values_of
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
-from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike.tensor import Tensor
@@ -78,7 +78,9 @@ def histc(input: Input, bins: Int = 100, min: Scalar = 0, max: Scalar = 0):
     """Count how many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``
     (of the data when they are equal); the last includes its end, what is outside does not count."""
     if dtypes.kind_of(input.dtype) != "f":
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_name(input)}'")
+        raise NotImplementedError(
+            f"\"histogram_cpu\" not implemented for '{scalar_type_of(input)}'"
+        )
     _check_bins(bins, 0)
     x = input.reshape(-1)
     low, high = _limits(x, min, max)
@@ -174,7 +176,7 @@ _HISTOGRAMDD = named("histogramdd", "hist bin_edges")
 def _check(input: Tensor, weight: Tensor | None, range: Any) -> int:
     if input.dtype.name not in ("float32", "float64"):
         raise NotImplementedError(
-            f"\"histogramdd\" not implemented for '{type_name(input._value_now())}'"
+            f"\"histogramdd\" not implemented for '{scalar_type_of(input._value_now())}'"
         )
     if input.dim() < 2:
         raise RuntimeError(

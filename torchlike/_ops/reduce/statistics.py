@@ -22,7 +22,7 @@ from torchlike._dispatch.schema import (
     require_tensor,
 )
 from torchlike._dispatch.value_checks import refuse_where, values_of
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import in_float32, promoted, result_dtype
 from torchlike._ops.reduce.sorting import sorted_with_index
 from torchlike._ops.shape.joining import cat
@@ -167,7 +167,7 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
         if dtypes.kind_of(w.dtype) not in kinds:
             raise RuntimeError(
                 f"cov(): expected {name} to have {kind} dtype but got {name} with "
-                f"{type_name(w)} dtype"
+                f"{scalar_type_of(w)} dtype"
             )
         if w.size != n:
             raise RuntimeError(

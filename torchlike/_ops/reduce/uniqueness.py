@@ -17,7 +17,7 @@ from torchlike._core.views.geometry import contiguous_strides
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Operand, require_tensor
-from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import is_number, result_dtype
 from torchlike._ops.underived import underived
 from torchlike._runtime import x64
@@ -159,7 +159,9 @@ def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
     """Return whether each element is among others."""
     for x in (elements, test_elements):
         if not is_number(x) and x.dtype.kind in "cb":
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {type_name(x)}")
+            raise RuntimeError(
+                f"Unsupported input type encountered for isin(): {scalar_type_of(x)}"
+            )
     dtype = result_dtype(elements, test_elements).numpy
     x, among = (jnp.asarray(v).astype(dtype) for v in (elements, test_elements))
     return jnp.isin(x, among, invert=invert)

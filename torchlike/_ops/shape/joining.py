@@ -146,19 +146,20 @@ def _at_least(name: str, to: Any) -> Any:
     return to
 
 
-def _to_1d(t: Tensor) -> Tensor:
+def to_1d(t: Tensor) -> Tensor:
+    """Return a view of one dimension of a 0-dim tensor; others as they are."""
     return t if t.dim() else t.reshape(1)
 
 
 def _to_2d(t: Tensor) -> Tensor:
-    return t if t.dim() > 1 else _to_1d(t).unsqueeze(0)
+    return t if t.dim() > 1 else to_1d(t).unsqueeze(0)
 
 
 def _to_3d(t: Tensor) -> Tensor:
     return t if t.dim() > 2 else _to_2d(t).unsqueeze(-1)
 
 
-_at_least("atleast_1d", _to_1d)
+_at_least("atleast_1d", to_1d)
 _at_least("atleast_2d", _to_2d)
 _at_least("atleast_3d", _to_3d)
 
@@ -166,7 +167,7 @@ _at_least("atleast_3d", _to_3d)
 @composite(method=False)
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Join tensors along dimension 1 (0 for vectors)."""
-    parts = [_to_1d(t) for t in _checked_list(tensors, "hstack")]
+    parts = [to_1d(t) for t in _checked_list(tensors, "hstack")]
     return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
 
 

@@ -15,7 +15,8 @@ from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Dims, Input, Int, Shape, index_of, require_tensor
 from torchlike._dispatch.value_checks import refuse_where, values_of
-from torchlike._ops.indexing.gathering import index_select, type_name
+from torchlike._ops.checks import scalar_type_of
+from torchlike._ops.indexing.gathering import index_select
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32
 from torchlike._ops.shape.joining import cat
@@ -100,7 +101,8 @@ def _check_repeats(repeats: Tensor) -> None:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.dtype not in (dtypes.int64, dtypes.int32):
         raise NotImplementedError(
-            f"\"repeat_interleave_cpu\" not implemented for '{type_name(repeats._value_now())}'"
+            '"repeat_interleave_cpu" not implemented for '
+            f"'{scalar_type_of(repeats._value_now())}'"
         )
 
 

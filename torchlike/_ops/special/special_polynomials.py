@@ -20,7 +20,7 @@ from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import promoted_float, require_tensor
 
 
-class Family(NamedTuple):
+class PolynomialFamily(NamedTuple):
     """A family of polynomials p_0 = 1, p_1, p_(k + 1) = step(p_(k - 1), p_k, k, x)."""
 
     first: Callable[[Any], Any]
@@ -55,7 +55,7 @@ def _differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     return value
 
 
-def _recurrence(family: Family, x: Any, n: Any) -> jax.Array:
+def _recurrence(family: PolynomialFamily, x: Any, n: Any) -> jax.Array:
     inside = jnp.zeros(x.shape, bool)
     rounds = n
     if family.closed is not None:
@@ -101,28 +101,28 @@ def _fourth_kind(n: Any, angle: Any, x: Any) -> jax.Array:
 
 _HERMITE_LIMIT = {"float32": 128, "float64": 512}
 _CHEBYSHEV = {
-    "t": Family(lambda x: x, _chebyshev, lambda n, angle, x: jnp.cos(n * angle), 6),
-    "u": Family(lambda x: x + x, _chebyshev, _second_kind, 8),
-    "v": Family(lambda x: x + x - 1, _chebyshev, _third_kind, 8),
-    "w": Family(lambda x: x + x + 1, _chebyshev, _fourth_kind, 8),
+    "t": PolynomialFamily(lambda x: x, _chebyshev, lambda n, angle, x: jnp.cos(n * angle), 6),
+    "u": PolynomialFamily(lambda x: x + x, _chebyshev, _second_kind, 8),
+    "v": PolynomialFamily(lambda x: x + x - 1, _chebyshev, _third_kind, 8),
+    "w": PolynomialFamily(lambda x: x + x + 1, _chebyshev, _fourth_kind, 8),
 }
 _OTHERS = {
-    "hermite_polynomial_h": Family(
+    "hermite_polynomial_h": PolynomialFamily(
         lambda x: x + x, lambda p, q, k, x: (x + x) * q - (k + k) * p, limit=_HERMITE_LIMIT
     ),
-    "hermite_polynomial_he": Family(
+    "hermite_polynomial_he": PolynomialFamily(
         lambda x: x, lambda p, q, k, x: x * q - k * p, limit=_HERMITE_LIMIT
     ),
-    "laguerre_polynomial_l": Family(
+    "laguerre_polynomial_l": PolynomialFamily(
         lambda x: 1 - x, lambda p, q, k, x: ((k + k + (1 - x)) * q - k * p) / (k + 1)
     ),
-    "legendre_polynomial_p": Family(
+    "legendre_polynomial_p": PolynomialFamily(
         lambda x: x, lambda p, q, k, x: ((k + k + 1) * x * q - k * p) / (k + 1)
     ),
 }
 
 
-def _register(name: str, family: Family, shifted: bool, text: str) -> None:
+def _register(name: str, family: PolynomialFamily, shifted: bool, text: str) -> None:
     value = _differentiable(lambda x, n: _recurrence(family, x + x - 1 if shifted else x, n))
 
     def pure(input: Operand, n: Operand):

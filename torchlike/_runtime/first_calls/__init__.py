@@ -12,7 +12,7 @@ compiling pays), ``settings``, ``statistics`` (what ran where), ``internals`` (t
 JAX that all this needs).
 """
 
-from torchlike._runtime.first_calls.families import Template
-from torchlike._runtime.first_calls.jit import DECLINED, FirstCalls, Form, call, jit, takes
+from torchlike._runtime.first_calls.families import FormTemplate
+from torchlike._runtime.first_calls.jit import DECLINED, CompiledForm, FirstCalls, call, jit, takes
 
-__all__ = ["DECLINED", "FirstCalls", "Form", "Template", "call", "jit", "takes"]
+__all__ = ["DECLINED", "CompiledForm", "FirstCalls", "FormTemplate", "call", "jit", "takes"]

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._runtime.first_calls.rules import Unsupported
+from torchlike._runtime.first_calls.rules import NoNumpyRule
 from torchlike._runtime.jax_private.equations import called
 from torchlike._runtime.jax_private.jaxprs import is_literal, opened
 
@@ -33,7 +33,7 @@ class SlotEquation(NamedTuple):
 
 def _constant(value: Any) -> np.ndarray:
     if jnp.issubdtype(value.dtype, jax.dtypes.extended):
-        raise Unsupported("a constant of jax.random's")
+        raise NoNumpyRule("a constant of jax.random's")
     return np.asarray(value)
 
 
@@ -47,7 +47,7 @@ class SlotEquations:
         self._equations: list[SlotEquation] = []
         jaxpr, constants = opened(closed)
         if jaxpr.effects:
-            raise Unsupported("effects")
+            raise NoNumpyRule("effects")
         slots: dict[Any, int] = {}
         for var, value in zip(jaxpr.constvars, constants, strict=True):
             slots[var] = self._new(_constant(value))

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from torchlike._runtime import logs
 from torchlike._runtime.first_calls import cost
-from torchlike._runtime.first_calls.interpreter import Plan
-from torchlike._runtime.first_calls.rules import Unsupported
+from torchlike._runtime.first_calls.interpreter import EvaluationPlan
+from torchlike._runtime.first_calls.rules import NoNumpyRule
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.lazy import LazyModule
 
@@ -37,7 +37,7 @@ _CHECKED = frozenset(4 * 8**k for k in range(10))
 Shape = tuple[int, ...]
 
 
-class Template(NamedTuple):
+class FormTemplate(NamedTuple):
     """Makes a form for sizes that are not those of its operands."""
 
     #: The function for these sizes.
@@ -48,7 +48,7 @@ class Template(NamedTuple):
 class Specialised(NamedTuple):
     """A program of a family, for one signature."""
 
-    plan: Plan
+    plan: EvaluationPlan
     sizes: dict[str, int]
     calls: int
     stays: bool
@@ -62,7 +62,7 @@ class Generic:
 
     def __init__(
         self,
-        template: Template,
+        template: FormTemplate,
         tree: Any,
         leaves: Sequence[Any],
         old: list[Shape | None],
@@ -94,7 +94,9 @@ class Generic:
         self._dtypes = [aval.dtype for aval in closed.in_avals]
         self._avals = closed.out_avals
         self._closed = closed
-        self._plan = Plan(closed, (symbolic_sizes.of_jax.Expression, symbolic_sizes.value))
+        self._plan = EvaluationPlan(
+            closed, (symbolic_sizes.of_jax.Expression, symbolic_sizes.value)
+        )
         self._shapes = list(
             {
                 size
@@ -129,7 +131,7 @@ class Generic:
         for aval in self._avals:
             shape = tuple([symbolic_sizes.value(n, sizes) for n in aval.shape])
             if math.prod(shape) > _MOST:
-                raise Unsupported("a result of that size")
+                raise NoNumpyRule("a result of that size")
             avals.append(aval.update(shape=shape))
 
         def value(size: Any) -> int:
@@ -160,7 +162,7 @@ class Family:
     def find(
         self,
         name: str,
-        template: Template,
+        template: FormTemplate,
         tree: Any,
         leaves: Sequence[Any],
         shapes: list[Shape | None],
@@ -187,7 +189,7 @@ class Family:
             self._generics.append(generic)
         try:
             specialised = generic.specialised(sizes)
-        except Unsupported:
+        except NoNumpyRule:
             return None
         generic.uses += 1
         return specialised, generic.uses in _CHECKED
@@ -195,7 +197,7 @@ class Family:
     def _traced(
         self,
         name: str,
-        template: Template,
+        template: FormTemplate,
         tree: Any,
         leaves: Sequence[Any],
         shapes: list[Shape | None],

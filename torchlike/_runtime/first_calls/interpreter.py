@@ -1,9 +1,9 @@
 """A jaxpr as a function of NumPy arrays.
 
-What depends on the jaxpr alone is done once (``Plan``): in which slot each value lies
+What depends on the jaxpr alone is done once (``EvaluationPlan``): in which slot each value lies
 (``equations``), which are constants, which slot is free after which step. What depends on sizes is
-done for each set of them (``Plan.function``): a jaxpr may have symbols for sizes (``families``),
-which are numbers by then.
+done for each set of them (``EvaluationPlan.function``): a jaxpr may have symbols for sizes
+(``families``), which are numbers by then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchlike._runtime.first_calls.equations import SlotEquation, SlotEquations
-from torchlike._runtime.first_calls.rules import RULES, Equation, Unsupported
+from torchlike._runtime.first_calls.rules import RULES, Equation, NoNumpyRule
 from torchlike._runtime.first_calls.rules.arithmetic import BROADCASTING
 from torchlike._runtime.first_calls.rules.shapes import beside_ones
 
@@ -58,16 +58,16 @@ class Aval(NamedTuple):
 
 def function_of(closed: Any) -> Callable[..., list[Any]]:
     """Return the function ``f(*arrays) -> list of arrays`` for a closed jaxpr without symbols.
-    Raises Unsupported."""
-    return Plan(closed).function({})
+    Raises NoNumpyRule."""
+    return EvaluationPlan(closed).function({})
 
 
-class Plan:
+class EvaluationPlan:
     """How one jaxpr, closed or without constants, is evaluated, whatever its symbols stand for.
 
     ``symbolic``: the class of expressions of symbols, and ``evaluate(expression, sizes)``; None for
     a jaxpr that has none. ``known``: values of inputs by their position, which calls then give in
-    vain. Raises Unsupported.
+    vain. Raises NoNumpyRule.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Plan:
     ) -> None:
         self._closed = closed
         self._symbolic = symbolic
-        self._inner: dict[int, Plan] = {}
-        self._knowing: dict[Any, Plan] = {}
+        self._inner: dict[int, EvaluationPlan] = {}
+        self._knowing: dict[Any, EvaluationPlan] = {}
         self._code: Any = None
         flat = SlotEquations(closed, known)
         #: Values by slot, None where a call provides them.
@@ -96,12 +96,12 @@ class Plan:
         """Return the number of NumPy's functions that a call runs."""
         return len(self._steps)
 
-    def knowing(self, known: dict[int, Any]) -> Plan:
+    def knowing(self, known: dict[int, Any]) -> EvaluationPlan:
         """Return the plan, made once, for calls in which these inputs have these values."""
         key = tuple(known.items())
         found = self._knowing.get(key)
         if found is None:
-            found = self._knowing[key] = Plan(self._closed, self._symbolic, known)
+            found = self._knowing[key] = EvaluationPlan(self._closed, self._symbolic, known)
         return found
 
     def function(self, sizes: Sizes) -> Callable[..., list[Any]]:
@@ -204,11 +204,11 @@ class Plan:
     def _add(self, eqn: SlotEquation, is_lazy: bool) -> None:
         """Add the step of an equation, or its results where they are constants."""
         if eqn.name not in RULES:
-            raise Unsupported(eqn.name)
+            raise NoNumpyRule(eqn.name)
         avals = [*eqn.operands, *eqn.results]
         for aval in avals:
             if not isinstance(getattr(aval, "dtype", None), np.dtype):
-                raise Unsupported(f"values of {aval}")
+                raise NoNumpyRule(f"values of {aval}")
         params = [name for name, value in eqn.params.items() if self._has_symbols(value)]
         step = _Step(_unknown, eqn.sources, eqn.targets, eqn.is_many, [])
         if params or any(self._has_symbols(aval.shape) for aval in avals):
@@ -236,7 +236,7 @@ class Plan:
     def _evaluator(self, closed: Any, sizes: Sizes) -> Callable[..., list[Any]]:
         plan = self._inner.get(id(closed))
         if plan is None:
-            plan = self._inner[id(closed)] = Plan(closed, self._symbolic)
+            plan = self._inner[id(closed)] = EvaluationPlan(closed, self._symbolic)
         return plan.function(sizes)
 
     def _find_dead(self) -> None:

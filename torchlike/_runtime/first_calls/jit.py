@@ -11,17 +11,17 @@ import numpy as np
 
 from torchlike._runtime import logs, mixed_operands, one_device
 from torchlike._runtime.first_calls import cost
-from torchlike._runtime.first_calls.families import Family, Template
-from torchlike._runtime.first_calls.interpreter import Plan
+from torchlike._runtime.first_calls.families import Family, FormTemplate
+from torchlike._runtime.first_calls.interpreter import EvaluationPlan
 from torchlike._runtime.first_calls.program import (
     NUMBERS,
-    Program,
+    InterpreterProgram,
     agree,
     host,
     operands,
     signature,
 )
-from torchlike._runtime.first_calls.rules import TooLong, Unsupported
+from torchlike._runtime.first_calls.rules import NoNumpyRule, TooLong
 from torchlike._runtime.first_calls.settings import COMPILED, settings
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
@@ -37,7 +37,7 @@ _config: Any = jax.config  # gets its fields one by one
 DECLINED: Any = object()
 
 
-class Form(Protocol):
+class CompiledForm(Protocol):
     """A compiled form of a function, as ``jax.jit`` gives it, with a way for NumPy arrays."""
 
     by_numpy: Callable[..., Any]
@@ -50,13 +50,13 @@ def jit(
     function: Callable[..., Any],
     *,
     name: str = "",
-    template: Template | None = None,
+    template: FormTemplate | None = None,
     families: dict[Any, Family] | None = None,
     like: Any = None,
     patience: Callable[[Any], float] | None = None,
     op: Callable[[], str] | None = None,
     **options: Any,
-) -> Form:
+) -> CompiledForm:
     """Compile as ``jax.jit(function, **options)`` does, and have NumPy compute the first calls with
     a signature.
 
@@ -90,7 +90,7 @@ def jit(
     ).form()
 
 
-def call(form: Form, *args: Any) -> Any:
+def call(form: CompiledForm, *args: Any) -> Any:
     """Call ``form(*args)`` where arguments may be NumPy arrays; the results may be, too."""
     out = form.by_numpy(*args)
     return form(*args) if out is DECLINED else out
@@ -140,7 +140,7 @@ class FirstCalls:
         function: Callable[..., Any],
         *,
         name: str = "",
-        template: Template | None = None,
+        template: FormTemplate | None = None,
         families: dict[Any, Family] | None = None,
         like: Any = None,
         patience: Callable[[Any], float] | None = None,
@@ -150,18 +150,18 @@ class FirstCalls:
         self._function = function
         self._options = options
         self._name = name or getattr(function, "__name__", "?")
-        self._template = template or Template(lambda sizes: function, ())
+        self._template = template or FormTemplate(lambda sizes: function, ())
         self._families = {} if families is None else families
         self._patience = patience
         self._op = op
         #: Programs by their signature, and by what `by_numpy` sees of it.
-        self._programs: dict[Any, Program] = {}
-        self._by_avals: dict[Any, Program] = {}
+        self._programs: dict[Any, InterpreterProgram] = {}
+        self._by_avals: dict[Any, InterpreterProgram] = {}
         #: The programs of the form that this one is like.
         peer = getattr(getattr(like, "by_numpy", None), "__self__", self)
-        self._like: dict[Any, Program] = peer._programs
+        self._like: dict[Any, InterpreterProgram] = peer._programs
 
-    def form(self) -> Form:
+    def form(self) -> CompiledForm:
         """Make the form that `jit` returns, anew each time: the caller keeps it, else it would be
         part of a cycle."""
         form: Any = jax.jit(self._function, **self._options)
@@ -262,7 +262,7 @@ class FirstCalls:
                 array.flags.writeable = False
         return found
 
-    def _program_for(self, args: Any) -> Program | None:
+    def _program_for(self, args: Any) -> InterpreterProgram | None:
         """Return the program of arguments that `by_numpy` meets for the first time; None where
         something around the call (a trace, another device) forbids it."""
         if not trace_state_clean() or not host().is_default:
@@ -273,7 +273,9 @@ class FirstCalls:
 
     # -- programs ----------------------------------------------------------------------------------
 
-    def _found(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, list[Any] | None]:
+    def _found(
+        self, key: Any, leaves: list[Any], tree: Any
+    ) -> tuple[InterpreterProgram, list[Any] | None]:
         """Return the program of a signature, made where there is none; with it the results, where
         it had to be run to be checked."""
         program = self._programs.get(key)
@@ -281,7 +283,7 @@ class FirstCalls:
             return program, None
         peer = self._like.get(key)
         if peer is not None and peer.calls_left <= 0:
-            program = self._programs[key] = Program(record_of(self._name))
+            program = self._programs[key] = InterpreterProgram(record_of(self._name))
             program.calls = peer.calls
             return program, None
         outs = None
@@ -300,7 +302,9 @@ class FirstCalls:
         self._programs[key] = program
         return program, outs
 
-    def _of_family(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, bool] | None:
+    def _of_family(
+        self, key: Any, leaves: list[Any], tree: Any
+    ) -> tuple[InterpreterProgram, bool] | None:
         """Return the program that other sizes of this signature have traced, if any, and whether it
         is to be checked."""
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
@@ -315,10 +319,10 @@ class FirstCalls:
         if found is None:
             return None
         specialised, check = found
-        program = Program(record_of(self._name))
+        program = InterpreterProgram(record_of(self._name))
         try:
             program.describe(*specialised, leaves)
-        except Unsupported:
+        except NoNumpyRule:
             return None
         program.record.specialised += 1
         program.record.making_seconds += perf_counter() - began
@@ -330,8 +334,8 @@ class FirstCalls:
         return (*key[:2], len(self._template.sizes), *parts)
 
     def _checked(
-        self, key: Any, leaves: list[Any], tree: Any, values: list[Any], program: Program
-    ) -> tuple[Program, list[Any] | None]:
+        self, key: Any, leaves: list[Any], tree: Any, values: list[Any], program: InterpreterProgram
+    ) -> tuple[InterpreterProgram, list[Any] | None]:
         """Check the results of a family's program against those of a trace of its own, and return
         the program with them; the latter program and results where they differ."""
         outs = self._call(program, values)
@@ -348,9 +352,9 @@ class FirstCalls:
         self._families[self._kind(key)].give_up()
         return own, expected
 
-    def _made(self, key: Any, leaves: list[Any], tree: Any) -> Program:
+    def _made(self, key: Any, leaves: list[Any], tree: Any) -> InterpreterProgram:
         """Trace the function for these arguments, and make the program that NumPy runs."""
-        program = Program(record_of(self._name))
+        program = InterpreterProgram(record_of(self._name))
         record = program.record
         began = perf_counter()
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
@@ -358,7 +362,7 @@ class FirstCalls:
         try:
             calls = cost.calls_by_numpy(closed.jaxpr)
             if calls:
-                plan = Plan(closed)
+                plan = EvaluationPlan(closed)
                 stays = cost.numpy_is_faster(closed.jaxpr, len(plan))
                 dtypes = [aval.dtype for aval in closed.in_avals]
                 program.describe(
@@ -366,7 +370,7 @@ class FirstCalls:
                 )
             else:
                 record.compiled_because("large")
-        except Unsupported as reason:
+        except NoNumpyRule as reason:
             record.compiled_because(f"no rule for {reason}")
         except Exception as error:  # another version of JAX may name parameters otherwise
             if settings.strict:
@@ -379,7 +383,7 @@ class FirstCalls:
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def _call(self, program: Program, values: list[Any]) -> list[Any] | None:
+    def _call(self, program: InterpreterProgram, values: list[Any]) -> list[Any] | None:
         """Run a program by NumPy, count the call, and return its results, or None where it
         fails."""
         program.calls += 1
@@ -399,7 +403,7 @@ class FirstCalls:
             record.calls += 1
             record.calling_seconds += perf_counter() - began
 
-    def _failed(self, program: Program, error: Exception) -> None:
+    def _failed(self, program: InterpreterProgram, error: Exception) -> None:
         """Have a signature compiled from now on, as NumPy raised an error; under ``strict`` raise
         that error."""
         if settings.strict:
@@ -408,7 +412,7 @@ class FirstCalls:
         log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
         program.record.compiled_because(f"{type(error).__name__}: {error}")
 
-    def _compile(self, program: Program, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _compile(self, program: InterpreterProgram, args: tuple[Any, ...]) -> tuple[Any, ...]:
         record = program.record
         began = perf_counter()
         found = self._compiled(*args)

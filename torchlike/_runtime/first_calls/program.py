@@ -13,8 +13,8 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from torchlike._runtime import platforms
-from torchlike._runtime.first_calls.interpreter import Plan, Sizes
-from torchlike._runtime.first_calls.rules import Unsupported
+from torchlike._runtime.first_calls.interpreter import EvaluationPlan, Sizes
+from torchlike._runtime.first_calls.rules import NoNumpyRule
 from torchlike._runtime.first_calls.statistics import Record
 from torchlike._runtime.jax_private import arrays
 from torchlike._runtime.jax_private.tracing import trace_context
@@ -54,7 +54,7 @@ _SILENT = contextvars.Context()
 _SILENT.run(functools.partial(np.seterr, all="ignore"))
 
 
-class Program:
+class InterpreterProgram:
     """What is known of one signature."""
 
     __slots__ = (
@@ -81,7 +81,7 @@ class Program:
         #: Whether NumPy is faster than XLA here, so that host values are never compiled for.
         self.stays = False
         #: The plan and its sizes, and the function that it makes of them.
-        self.plan: Plan
+        self.plan: EvaluationPlan
         self.sizes: Sizes
         self.function: Callable[..., list[Any]]
         #: Dtypes of the operands, avals of the results and their tree.
@@ -94,7 +94,7 @@ class Program:
 
     def describe(
         self,
-        plan: Plan,
+        plan: EvaluationPlan,
         sizes: Sizes,
         calls: int,
         stays: bool,
@@ -104,9 +104,9 @@ class Program:
         leaves: list[Any],
     ) -> None:
         """Fill in what tracing found out; ``leaves`` are operands as in each call. Raises
-        Unsupported."""
+        NoNumpyRule."""
         if any(len(a.shape) > MOST_DIMENSIONS for a in avals):
-            raise Unsupported(f"more than {MOST_DIMENSIONS} dimensions")
+            raise NoNumpyRule(f"more than {MOST_DIMENSIONS} dimensions")
         self.plan, self.sizes = plan, sizes
         self.calls_left, self.stays = calls, stays
         self.dtypes, self.avals, self.structure = dtypes, list(avals), structure
@@ -119,13 +119,13 @@ class Program:
         if calls:
             self._set_function(plan)
 
-    def _set_function(self, plan: Plan) -> None:
-        """Make the function for these sizes. Raises Unsupported where a rule cannot be had for
+    def _set_function(self, plan: EvaluationPlan) -> None:
+        """Make the function for these sizes. Raises NoNumpyRule where a rule cannot be had for
         them."""
         self.function = plan.function(self.sizes)
         self._enter = _SILENT.copy().run
 
-    def with_ones(self, leaves: list[Any]) -> Program:
+    def with_ones(self, leaves: list[Any]) -> InterpreterProgram:
         """Return the program for calls whose operands are 1 where those of ``leaves`` are: a
         product with a default ``alpha`` is none. The program itself where no operand is 1."""
         ones = {i: leaves[i] for i, _ in self.numbers if leaves[i] == 1}
@@ -134,7 +134,7 @@ class Program:
         found = copy.copy(self)
         try:
             found._set_function(self.plan.knowing(ones))
-        except Unsupported:
+        except NoNumpyRule:
             return self
         found.numbers = [(i, dtype) for i, dtype in self.numbers if i not in ones]
         return found
@@ -225,7 +225,9 @@ def operands(leaves: list[Any], dtypes: list[Any]) -> list[Any] | None:
     return values
 
 
-def agree(program: Program, outs: list[Any], own: Program, expected: list[Any]) -> bool:
+def agree(
+    program: InterpreterProgram, outs: list[Any], own: InterpreterProgram, expected: list[Any]
+) -> bool:
     """Return whether two programs gave the same bits in the same tree."""
     if program.structure != own.structure:
         return False

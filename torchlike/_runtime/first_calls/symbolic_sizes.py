@@ -32,7 +32,7 @@ class Undecided(Exception):
     """No program with symbols can be made of these sizes."""
 
 
-class Guard(NamedTuple):
+class SizeGuard(NamedTuple):
     """``left == right`` or ``left >= right`` is ``holds``."""
 
     is_equality: bool
@@ -50,7 +50,7 @@ class Decisions(threading.local):
 
     def __init__(self) -> None:
         self.sizes: Mapping[str, int] | None = None
-        self.guards: dict[Guard, None] = {}
+        self.guards: dict[SizeGuard, None] = {}
 
     def by(self, sizes: Mapping[str, int]) -> _Deciding:
         return _Deciding(self, sizes)
@@ -61,7 +61,7 @@ class Decisions(threading.local):
         try:
             a, b = value(left, sizes), value(right, sizes)
             holds = a == b if is_equality else a >= b
-            self.guards[Guard(is_equality, left, right, holds)] = None
+            self.guards[SizeGuard(is_equality, left, right, holds)] = None
             return holds
         finally:
             self.sizes = sizes

@@ -13,7 +13,7 @@ from torchlike._runtime import targets
 from torchlike._runtime.jax_private import tracing as jax_tracing
 
 
-class Traced(NamedTuple):
+class TracedJaxpr(NamedTuple):
     """A closed jaxpr; JAX 0.10 and 0.12 have different classes for it."""
 
     jaxpr: Any
@@ -32,7 +32,7 @@ class Traced(NamedTuple):
 
 def traced(
     function: Callable[..., Any], tree: Any, shapes: Sequence[Any], leaves: Sequence[Any]
-) -> Traced:
+) -> TracedJaxpr:
     """Trace ``function`` in its plain formulation; return the jaxpr and the tree of its results.
 
     ``leaves`` are the arguments, ``tree`` how they belong together; of each, ``shapes`` has the
@@ -54,7 +54,7 @@ def traced(
         jaxpr, _, constants = jax_tracing.trace_to_jaxpr(wrapped, avals)
     if hasattr(jaxpr, "with_consts"):  # its first inputs are the constants until it is told so
         jaxpr = jaxpr.with_consts(constants)
-    return Traced(jaxpr, constants, structure)
+    return TracedJaxpr(jaxpr, constants, structure)
 
 
 @functools.cache

@@ -65,19 +65,19 @@ def walk(jaxpr: Any) -> Iterator[Any]:
             yield from walk(inner)
 
 
-class Loop(NamedTuple):
+class ScanParts(NamedTuple):
     """How the operands of a `scan` follow one another: constants, what is carried, rows."""
 
     constants: int
     carried: int
 
 
-def loop_of(eqn: Any) -> Loop:
+def loop_of(eqn: Any) -> ScanParts:
     """Return how many operands of a ``scan`` are constants, and how many are carried: only rows
     have a dimension more outside."""
     inner = eqn.params["jaxpr"].jaxpr
     carried = _of_same_rank(eqn.outvars, inner.outvars)
-    return Loop(_of_same_rank(eqn.invars, inner.invars) - carried, carried)
+    return ScanParts(_of_same_rank(eqn.invars, inner.invars) - carried, carried)
 
 
 def _of_same_rank(outer: Sequence[Any], inner: Sequence[Any]) -> int:

@@ -22,8 +22,8 @@ from torchlike._runtime.launching.failures import Failure, report
 from torchlike._runtime.launching.logs import Output
 from torchlike._runtime.meeting import secret, service
 from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError
-from torchlike._runtime.meeting.server import Client, Server
-from torchlike._runtime.meeting.table import Table
+from torchlike._runtime.meeting.server import Client, TableServer
+from torchlike._runtime.meeting.table import KeyValueTable
 from torchlike._runtime.parents import ends_with_parent
 
 #: Seconds that workers get to end after they were asked to.
@@ -58,7 +58,7 @@ class _SignalError(BaseException):
         self.number = number
 
 
-class Worker:
+class LaunchedProcess:
     """One process, its output and the file for its error."""
 
     def __init__(
@@ -92,9 +92,9 @@ class Agent:
         self.options = options
         self.attempt = 0
         self._secret = secret.for_run(options.nodes).encode("utf-8", "surrogateescape")
-        self._workers: list[Worker] = []
+        self._workers: list[LaunchedProcess] = []
         self._service: Any = None
-        self._server: Server | None = None
+        self._server: TableServer | None = None
         self._client: Any = None
         self._asked = 0.0
 
@@ -105,7 +105,9 @@ class Agent:
         o = self.options
         if o.node_rank in (0, None):
             try:
-                self._server = Server(o.host, o.port or 0, Table(), secret=self._secret)
+                self._server = TableServer(
+                    o.host, o.port or 0, KeyValueTable(), secret=self._secret
+                )
                 o.port = self._server.port
             except DistNetworkError:
                 if o.node_rank == 0:
@@ -204,7 +206,7 @@ class Agent:
                 **output.streams,
             )
             output.follow(process)
-            self._workers.append(Worker(process, rank, local, output, error_file))
+            self._workers.append(LaunchedProcess(process, rank, local, output, error_file))
         if o.node_rank == 0 and size > 1:
             self._service, port = service.serve(size, o.join_seconds, o.host)
             self._client.set((self._key("coordinator"), f"{o.host}:{port}".encode()))

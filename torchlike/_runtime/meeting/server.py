@@ -1,5 +1,5 @@
-"""A ``Table`` over TCP: the server's threads, one for each connection, and the client's sockets,
-one for each thread of its.
+"""A ``KeyValueTable`` over TCP: the server's threads, one for each connection, and the client's
+sockets, one for each thread of its.
 
 Standard library only, as the table is.
 """
@@ -16,11 +16,11 @@ from torchlike._runtime.meeting.addresses import listening
 from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError, QueueEmptyError
 from torchlike._runtime.meeting.listener import Listener
 from torchlike._runtime.meeting.secret import present
-from torchlike._runtime.meeting.table import Table
+from torchlike._runtime.meeting.table import KeyValueTable
 from torchlike._runtime.meeting.wire import receive, send
 
 
-def _answer(table: Table, parts: list[bytes]) -> list[bytes]:
+def _answer(table: KeyValueTable, parts: list[bytes]) -> list[bytes]:
     op, rest = parts[0].decode(), parts[1:]
     return _OPERATIONS[op](table, rest)
 
@@ -37,7 +37,7 @@ def _raw(key: str) -> bytes:
     return key.encode("utf-8", "surrogateescape")
 
 
-_OPERATIONS: dict[str, Callable[[Table, list[bytes]], list[bytes]]] = {
+_OPERATIONS: dict[str, Callable[[KeyValueTable, list[bytes]], list[bytes]]] = {
     "set": lambda t, a: _nothing([t.set(_key(k), v) for k, v in zip(a[::2], a[1::2], strict=True)]),
     "get": lambda t, a: [t.get(_key(k), float(a[0])) for k in a[1:]],
     "add": lambda t, a: [str(t.add(_key(a[0]), int(a[1]))).encode()],
@@ -46,14 +46,14 @@ _OPERATIONS: dict[str, Callable[[Table, list[bytes]], list[bytes]]] = {
     "missing": lambda t, a: [_raw(k) for k in t.missing([_key(k) for k in a])],
     "wait": lambda t, a: _nothing(t.wait([_key(k) for k in a[1:]], float(a[0]))),
     "delete": lambda t, a: [b"1" if t.delete(_key(a[0])) else b""],
-    "keys": lambda t, a: [_raw(k) for k in Table.keys(t)],
+    "keys": lambda t, a: [_raw(k) for k in KeyValueTable.keys(t)],
     "push": lambda t, a: _nothing(t.push(_key(a[0]), a[1])),
     "pop": lambda t, a: [t.pop(_key(a[0]), float(a[1]))],
     "length": lambda t, a: [str(t.length(_key(a[0]))).encode()],
 }
 
 
-class Server:
+class TableServer:
     """Serves a table to those who know the secret, on a port (0: any that is free) of the host's
     address, until it is closed, or the process ends.
 
@@ -65,11 +65,11 @@ class Server:
         self,
         host: str,
         port: int,
-        table: Table | None = None,
+        table: KeyValueTable | None = None,
         descriptor: int | None = None,
         secret: bytes = b"",
     ) -> None:
-        self.table = Table() if table is None else table
+        self.table = KeyValueTable() if table is None else table
         if descriptor is not None:
             taken = socket.socket(fileno=os.dup(descriptor))
             taken.listen(1024)  # whoever gives it may have bound it alone

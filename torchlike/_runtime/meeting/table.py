@@ -19,7 +19,7 @@ def names(keys: Sequence[str]) -> str:
     return shown if len(keys) <= 8 else f"{shown} and {len(keys) - 8} more"
 
 
-class Table:
+class KeyValueTable:
     """Keys and values that several threads read and write; asking for a key waits until it is
     there. Each method that waits takes seconds and raises DistStoreError after them."""
 

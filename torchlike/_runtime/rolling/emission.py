@@ -18,7 +18,15 @@ import numpy as np
 from jax import lax
 
 from torchlike._runtime.jax_private.jaxprs import is_literal, make_var, staged
-from torchlike._runtime.rolling.wiring import Carried, Fixed, Inner, Loop, Number, Rows, Stacked
+from torchlike._runtime.rolling.wiring import (
+    Carried,
+    Fixed,
+    InductionNumber,
+    Inner,
+    Loop,
+    Rows,
+    Stacked,
+)
 from torchlike._runtime.rolling.writing import Writer, as_aval, part, renamed, written
 
 #: A result of a turn: which equation's, and the how many-th.
@@ -69,7 +77,7 @@ class Turn:
         first, strides = self._loop.moving[position]
         index = jax.typeof(np.int32(0))
         moving = {
-            d: self._operand(Number(first[d], stride, index), index)
+            d: self._operand(InductionNumber(first[d], stride, index), index)
             for d, stride in enumerate(strides)
             if stride
         }
@@ -226,7 +234,7 @@ def _at(source: Any, value: Any, turn: Any) -> Any:
         return part(value, source.first, moved + np.int32(source.first.start))
     if isinstance(source, Stacked):
         return lax.dynamic_index_in_dim(value, turn, keepdims=False, allow_negative_indices=False)
-    if isinstance(source, Number):
+    if isinstance(source, InductionNumber):
         dtype = source.aval.dtype
         first, stride = (np.array(x).astype(dtype) for x in (source.first, source.stride))
         return first + turn.astype(dtype) * stride

@@ -14,7 +14,7 @@ from torchlike._runtime.rolling.canonical import Canonical
 from torchlike._runtime.rolling.emission import Chain, Result, Turn
 from torchlike._runtime.rolling.parts import members_of, written_parts
 from torchlike._runtime.rolling.repeats import Repeat, repeats
-from torchlike._runtime.rolling.wiring import Loop, Member, Program, Stacked, Wiring
+from torchlike._runtime.rolling.wiring import Loop, LoopCandidates, Member, Stacked, Wiring
 from torchlike._runtime.rolling.writing import Writer, renamed, with_operands
 
 #: Programs of fewer equations are left as they are, and those that keep more than this share.
@@ -105,7 +105,7 @@ class _Roller:
         if stacks:  # what comes first is what others may follow from
             places.sort(key=lambda r: r.start)
         made = {v: (i, out) for i, eqn in enumerate(self.eqns) for out, v in enumerate(eqn.outvars)}
-        program = Program(self.eqns, made, self._members)
+        program = LoopCandidates(self.eqns, made, self._members)
         for repeat in places[:_TRIES]:
             loop = self._loop(program, repeat, stacks)
             if loop is not None:
@@ -113,7 +113,7 @@ class _Roller:
                 return True
         return False
 
-    def _loop(self, program: Program, repeat: Repeat, stacks: bool) -> Loop | None:
+    def _loop(self, program: LoopCandidates, repeat: Repeat, stacks: bool) -> Loop | None:
         start, turns = _best_start(program, repeat)
         if turns < _LEAST_TURNS:
             return None
@@ -213,7 +213,7 @@ class _Roller:
         )
 
 
-def _best_start(program: Program, repeat: Repeat) -> tuple[int, int]:
+def _best_start(program: LoopCandidates, repeat: Repeat) -> tuple[int, int]:
     """Return the place at which the first turn begins, and how many there are: so that as few bytes
     as may be are carried from turn to turn."""
     period = repeat.period

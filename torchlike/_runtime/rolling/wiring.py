@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     stride: int
 
 
-class Number(NamedTuple):
+class InductionNumber(NamedTuple):
     """An integer that grows by ``stride``, written as one of ``aval``."""
 
     first: int
@@ -84,7 +84,7 @@ class Loop(NamedTuple):
         return self.start + self.turns * self.period
 
 
-class Program(NamedTuple):
+class LoopCandidates(NamedTuple):
     """What is known of the equations among which a loop is looked for."""
 
     eqns: Sequence[Any]
@@ -98,7 +98,7 @@ class Wiring:
 
     def __init__(
         self,
-        program: Program,
+        program: LoopCandidates,
         start: int,
         period: int,
         turns: int,
@@ -211,7 +211,7 @@ class Wiring:
             grows = written & (np.array(numbers) == expected)
             if grows.sum() * 4 >= written.sum() * 3:
                 self._fits &= grows
-                return lambda first, stop: Number(numbers[first], stride, aval)
+                return lambda first, stop: InductionNumber(numbers[first], stride, aval)
         return lambda first, stop: Stacked(tuple(atoms[first:stop]))
 
     def _rows(self, atoms: list[Any]) -> Callable[[int, int], Any] | None:

@@ -17,7 +17,7 @@ from jax.sharding import NamedSharding
 
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed.checkpoint._nested import Leaf, leaves
+from torchlike.distributed.checkpoint._nested import StateDictEntry, leaves
 from torchlike.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from torchlike.distributed.checkpoint.default_planner import check as check_planner
 from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
@@ -33,7 +33,7 @@ class CheckpointException(RuntimeError):
     """A checkpoint could not be read or written."""
 
 
-class _Snapshot:
+class _CheckpointSnapshot:
     """What a save writes: arrays, which do not change, and other objects."""
 
     def __init__(self, state_dict: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ def save(
     check_planner(planner, DefaultSavePlanner)
     folder = _folder(checkpoint_id, storage_writer)
     rank, count = _processes(no_dist)
-    snapshot = _Snapshot(state_dict)
+    snapshot = _CheckpointSnapshot(state_dict)
     writer = storage_writer or FileSystemWriter(folder)
     writer.write(folder, snapshot.arrays, snapshot.objects, rank, count)
 
@@ -126,7 +126,7 @@ def async_save(
             "async_save() in a world of several processes: its collectives would run beside the "
             "script's; use save()"
         )
-    snapshot, writer = _Snapshot(state_dict), storage_writer or FileSystemWriter(folder)
+    snapshot, writer = _CheckpointSnapshot(state_dict), storage_writer or FileSystemWriter(folder)
     return _writer.submit(writer.write, folder, snapshot.arrays, snapshot.objects, rank, count)
 
 
@@ -178,7 +178,7 @@ def load(
             state_dict[key] = wanted[key]
 
 
-def _check(leaf: Leaf, held: tuple[int, ...] | None) -> None:
+def _check(leaf: StateDictEntry, held: tuple[int, ...] | None) -> None:
     if held is None:
         raise CheckpointException(f"Missing key in checkpoint state_dict: {leaf.name}.")
     if held != tuple(leaf.value.shape):
@@ -188,7 +188,7 @@ def _check(leaf: Leaf, held: tuple[int, ...] | None) -> None:
         )
 
 
-def _put(leaf: Leaf, found: Tensor) -> None:
+def _put(leaf: StateDictEntry, found: Tensor) -> None:
     if not isinstance(leaf.value, Tensor):
         leaf.put(found)
         return

@@ -8,7 +8,7 @@ from typing import Any
 from torchlike.tensor import Tensor
 
 
-class Leaf:
+class StateDictEntry:
     """One entry of a nested state dict: its name, its value, how to put another in its place."""
 
     __slots__ = ("name", "put", "value")
@@ -17,7 +17,7 @@ class Leaf:
         self.name, self.value, self.put = name, value, put
 
 
-def leaves(nested: Any, prefix: str = "") -> Iterator[Leaf]:
+def leaves(nested: Any, prefix: str = "") -> Iterator[StateDictEntry]:
     """Yield the entries of nested dictionaries, and of lists that hold tensors or dictionaries
     somewhere (others are values), in order. ValueError for two entries of one name."""
     seen: set[str] = set()
@@ -28,14 +28,14 @@ def leaves(nested: Any, prefix: str = "") -> Iterator[Leaf]:
         yield leaf
 
 
-def _walk(nested: Any, prefix: str) -> Iterator[Leaf]:
+def _walk(nested: Any, prefix: str) -> Iterator[StateDictEntry]:
     items = nested.items() if isinstance(nested, dict) else enumerate(nested)
     for key, value in list(items):
         name = f"{prefix}.{key}" if prefix else str(key)
         if _is_nested(value):
             yield from _walk(value, name)
         else:
-            yield Leaf(name, value, _putter(nested, key))
+            yield StateDictEntry(name, value, _putter(nested, key))
 
 
 def _putter(nested: Any, key: Any) -> Callable[[Any], None]:

@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     offset: int
 
 
-class Source(NamedTuple):
+class PieceSource(NamedTuple):
     """A part of a tensor that is to be written: its tensor's name, whether it is all of it, where
     it begins, and an array with its values."""
 
@@ -43,20 +43,20 @@ class Source(NamedTuple):
     array: Any
 
 
-def parts_of(name: str, array: jax.Array, is_first: bool) -> Iterator[Source]:
+def parts_of(name: str, array: jax.Array, is_first: bool) -> Iterator[PieceSource]:
     """Yield the parts of an array that this process writes: each once in the world. Of an array
     that lies on one device only the first process (``is_first``) writes."""
     if not isinstance(array, jax.Array) or len(array.sharding.device_set) == 1:
         if is_first:
-            yield Source(name, True, (0,) * array.ndim, array)
+            yield PieceSource(name, True, (0,) * array.ndim, array)
         return
     for shard in array.addressable_shards:
         if shard.replica_id == 0:
             start = tuple(i.start or 0 for i in shard.index)
-            yield Source(name, shard.data.shape == array.shape, start, shard.data)
+            yield PieceSource(name, shard.data.shape == array.shape, start, shard.data)
 
 
-def write(folder: Path, prefix: str, sources: Iterable[Source]) -> list[tuple[str, Piece]]:
+def write(folder: Path, prefix: str, sources: Iterable[PieceSource]) -> list[tuple[str, Piece]]:
     """Write parts into new files of the folder, on the disk when this returns. Gives their tensors'
     names and where they are."""
     found: list[tuple[str, Piece]] = []
@@ -66,7 +66,7 @@ def write(folder: Path, prefix: str, sources: Iterable[Source]) -> list[tuple[st
     return found
 
 
-def write_file(path: Path, sources: Iterable[Source]) -> list[tuple[str, Piece]]:
+def write_file(path: Path, sources: Iterable[PieceSource]) -> list[tuple[str, Piece]]:
     """Write parts into one new file, on the disk when this returns."""
     group = list(sources)
     keys = [s.name if s.is_whole else f"{s.name}@{','.join(map(str, s.start))}" for s in group]
@@ -79,8 +79,8 @@ def write_file(path: Path, sources: Iterable[Source]) -> list[tuple[str, Piece]]
     ]
 
 
-def _groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
-    group: list[Source] = []
+def _groups(sources: Iterable[PieceSource]) -> Iterator[list[PieceSource]]:
+    group: list[PieceSource] = []
     n = 0
     for s in sources:
         if group and n + s.array.nbytes > _MOST:

@@ -93,7 +93,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     def _write(self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any]) -> None:
         if objects:
             raise ValueError(f"safetensors files hold tensors alone, not {', '.join(objects)}")
-        groups: dict[int, list[_pieces.Source]] = {}
+        groups: dict[int, list[_pieces.PieceSource]] = {}
         for name, array in arrays.items():
             if isinstance(array, jax.Array) and not array.is_fully_addressable:
                 raise NotImplementedError(
@@ -102,7 +102,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
                 )
             at = self._file_of[name] if self._file_of else 1
             value = np.asarray(array)
-            source = _pieces.Source(name, True, (0,) * value.ndim, value)
+            source = _pieces.PieceSource(name, True, (0,) * value.ndim, value)
             groups.setdefault(at, []).append(source)
         last = max([*groups, *self._file_of.values()], default=1)
         weights: dict[str, str] = {}

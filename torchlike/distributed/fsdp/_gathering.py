@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
+from torchlike._runtime.trees import leaves, tree_map
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.distributed.crossings import shared
@@ -70,7 +71,7 @@ class Sharded:
     def ranks_of(self, args: Any, kwargs: Any) -> Ranks | None:
         """Return the processes whose own batches these inputs are: of a mesh that spans processes,
         where no input lies on all of it; None otherwise. NotImplementedError as of `Ranks`."""
-        if self.mesh.is_local or any(map(self._is_global, _tensors_in((args, kwargs)))):
+        if self.mesh.is_local or any(map(self._is_global, leaves((args, kwargs), Tensor))):
             return None
         if self._ranks is None:
             self._ranks = Ranks(self.mesh)
@@ -112,30 +113,8 @@ def run(state: Sharded, function: Callable[..., _T], args: Any, kwargs: Any) -> 
 
 
 def _each_tensor(function: Callable[[Tensor], Tensor], nested: _T) -> _T:
-    """Return nested tuples, lists and dictionaries with each tensor replaced; others as they
-    are."""
-    found: Any = nested
-    if isinstance(found, Tensor):
-        found = function(found)
-    elif type(found) in (tuple, list):
-        found = type(found)([_each_tensor(function, x) for x in found])
-    elif isinstance(found, tuple) and hasattr(found, "_fields"):
-        make: Any = type(found)
-        found = make(*[_each_tensor(function, x) for x in found])
-    elif type(found) is dict:
-        found = {k: _each_tensor(function, v) for k, v in found.items()}
-    return cast("_T", found)
-
-
-def _tensors_in(nested: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-
-    def take(t: Tensor) -> Tensor:
-        found.append(t)
-        return t
-
-    _each_tensor(take, nested)
-    return found
+    """Return a tree with each tensor replaced; other leaves as they are."""
+    return cast("_T", tree_map(lambda x: function(x) if isinstance(x, Tensor) else x, nested))
 
 
 def _cast(t: Tensor, dtype: Any) -> Tensor:

@@ -15,13 +15,13 @@ from torchlike.nn.modules.module import Module
 _LARGE = int(1e8)
 
 
-class _Active(threading.local):
+class _ActiveWrapper(threading.local):
     """The wrapper that ``enable_wrap`` said, and its arguments."""
 
     settings: tuple[Callable[..., Any], dict[str, Any]] | None = None
 
 
-_active = _Active()
+_active = _ActiveWrapper()
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:

@@ -163,7 +163,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """Return the hook of a process without input: its step goes on."""
-        return _Shadow(self)
+        return _ZeroJoinHook(self)
 
     @property
     def join_device(self) -> device:
@@ -176,7 +176,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return self.process_group
 
 
-class _Shadow(JoinHook):
+class _ZeroJoinHook(JoinHook):
     def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
         self._zero = zero
 

@@ -22,7 +22,7 @@ from torchlike.tensor import Tensor, wrap
 Sums = tuple[tuple[str, tuple[str, ...], int], ...]
 
 
-class Way(NamedTuple):
+class Crossing(NamedTuple):
     """How a value crosses: how it lies before and after, and what a process does with its part."""
 
     given: Side
@@ -39,7 +39,9 @@ class Crossed(Function):
     """A tensor on the other side of a crossing, whose gradient comes ``back``."""
 
     @staticmethod
-    def forward(ctx: Any, t: Tensor, name: str, mesh: Mesh, there: Way, back: Way) -> Tensor:
+    def forward(
+        ctx: Any, t: Tensor, name: str, mesh: Mesh, there: Crossing, back: Crossing
+    ) -> Tensor:
         ctx.name, ctx.mesh, ctx.back = name, mesh, back
         return Crossed.across(t, name, mesh, there)
 
@@ -49,7 +51,7 @@ class Crossed(Function):
         return found, None, None, None, None
 
     @staticmethod
-    def across(t: Tensor, name: str, mesh: Mesh, way: Way) -> Tensor:
+    def across(t: Tensor, name: str, mesh: Mesh, way: Crossing) -> Tensor:
         (found,) = cross(
             modes.current.capture,
             mesh,
@@ -84,10 +86,10 @@ def whole(t: Tensor, sharding: NamedSharding | None, sums: Sums) -> Tensor | Non
             x = reduced(x, op, axes, size)
         return (_own_part(x, lies, mesh),)
 
-    there = Way(Side(found.own, PartitionSpec(), shape), own, as_it_is)
+    there = Crossing(Side(found.own, PartitionSpec(), shape), own, as_it_is)
     gathered = moved(t, replicated, sharding)
     return Crossed.apply(
-        gathered, "full_tensor()", mesh, there, Way(own, Side(found.own, lies, shape), back)
+        gathered, "full_tensor()", mesh, there, Crossing(own, Side(found.own, lies, shape), back)
     )
 
 

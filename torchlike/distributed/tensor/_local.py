@@ -27,7 +27,7 @@ from torchlike.distributed.crossings import own_side, side_of
 from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
 from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import ReduceOp
-from torchlike.distributed.tensor._crossed import Crossed, Way, as_it_is
+from torchlike.distributed.tensor._crossed import Crossed, Crossing, as_it_is
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, pieces, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
@@ -135,7 +135,7 @@ def _captured_part(
     jax_mesh, given = side_of(sharding, shape)
     made = own_side(jax_mesh, sharding.shard_shape(shape))
     back = side_of(lying, shape)[1]
-    there, again = Way(given, made, as_it_is), Way(made, back, as_it_is)
+    there, again = Crossing(given, made, as_it_is), Crossing(made, back, as_it_is)
     return Crossed.apply(t, "to_local()", jax_mesh, there, again)
 
 
@@ -146,7 +146,7 @@ def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding)
     mesh, made = side_of(sharding, shape)
     given = own_side(mesh, size)
     back_side = side_of(back, shape)[1]
-    there, again = Way(given, made, as_it_is), Way(back_side, given, as_it_is)
+    there, again = Crossing(given, made, as_it_is), Crossing(back_side, given, as_it_is)
     return Crossed.apply(local, "from_local()", mesh, there, again)
 
 

@@ -11,7 +11,7 @@ from torchlike.distributions.utils import sum_rightmost
 from torchlike.tensor import Tensor
 
 
-class _Joined(Transform):
+class _JoinedTransform(Transform):
     """Several transforms, each on a part along a dimension."""
 
     _arguments = ("transforms", "dim")
@@ -47,7 +47,7 @@ class _Joined(Transform):
         return all(t.bijective for t in self.transforms)
 
 
-class CatTransform(_Joined):
+class CatTransform(_JoinedTransform):
     """Transforms of consecutive slices of given lengths."""
 
     _arguments = ("transforms", "dim", "lengths")
@@ -100,7 +100,7 @@ class CatTransform(_Joined):
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
-class StackTransform(_Joined):
+class StackTransform(_JoinedTransform):
     """One transform for each index along a dimension."""
 
     def _split(self, x: Any) -> tuple[Any, ...]:

@@ -69,7 +69,7 @@ class _Below(PythonKeyTracer):
         return super().create_arg(a)
 
 
-class _Traced:
+class _TracedFunction:
     """A function's graph: its results, and which tensors from outside it read."""
 
     def __init__(
@@ -103,22 +103,22 @@ class _Traced:
 
 def _traced(
     mode: ProxyTorchDispatchMode, functions: Sequence[Callable[..., Any]], args: Sequence[Any]
-) -> tuple[list[_Traced], list[Tensor]]:
+) -> tuple[list[_TracedFunction], list[Tensor]]:
     """Trace functions of the same arguments into graphs of those and of all that any of them
     reads."""
     above = mode.tracer
     read: dict[int, Tensor] = {}
     for fn in functions:
-        for t in _Traced(mode, above, fn, args, ()).read:
+        for t in _TracedFunction(mode, above, fn, args, ()).read:
             read.setdefault(id(t), t)
     more = list(read.values())
-    return [_Traced(mode, above, fn, args, more) for fn in functions], more
+    return [_TracedFunction(mode, above, fn, args, more) for fn in functions], more
 
 
 def _node(
     mode: ProxyTorchDispatchMode,
     name: str,
-    graphs: Mapping[str, _Traced],
+    graphs: Mapping[str, _TracedFunction],
     before: tuple[Any, ...],
     behind: tuple[Any, ...],
     like: Sequence[Any],

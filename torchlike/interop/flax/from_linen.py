@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.interop.flax.variables import Tree
+from torchlike.interop.flax.variables import VariableTree
 from torchlike.interop.functions import from_jax_function
 from torchlike.nn import Module
 from torchlike.tensor import from_jax
@@ -44,10 +44,10 @@ class LinenModule(Module):
             )
         self._module, self._method = module, method
         collections = dict(variables)
-        self._params = Tree(self, collections.pop("params", {}), trained=True)
-        self._rest = Tree(self, collections, trained=False)
+        self._params = VariableTree(self, collections.pop("params", {}), trained=True)
+        self._rest = VariableTree(self, collections, trained=False)
         self._streams = tuple(sorted(rngs or {}))
-        self._keys = Tree(self, {"rngs": dict(rngs or {})}, trained=False)
+        self._keys = VariableTree(self, {"rngs": dict(rngs or {})}, trained=False)
         if self._streams:
             self.register_buffer("rng_count", from_jax(jnp.zeros((), jnp.int32)))
         taken = inspect.signature(getattr(type(module), method)).parameters

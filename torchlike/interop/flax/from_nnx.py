@@ -8,7 +8,7 @@ import jax
 from flax import nnx
 
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.interop.flax.variables import Tree
+from torchlike.interop.flax.variables import VariableTree
 from torchlike.interop.functions import from_jax_function
 from torchlike.nn import Module
 
@@ -28,8 +28,8 @@ class NNXModule(Module):
         for training in (False, True):
             copied.train() if training else copied.eval()
             self._structures[training], params, rest = nnx.split(copied, nnx.Param, ...)
-        self._params = Tree(self, params, trained=True)
-        self._rest = Tree(self, rest, trained=False)
+        self._params = VariableTree(self, params, trained=True)
+        self._rest = VariableTree(self, rest, trained=False)
         self._functions = {
             training: from_jax_function(self._function(structure, method), residuals=True)
             for training, structure in self._structures.items()

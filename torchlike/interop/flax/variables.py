@@ -12,7 +12,7 @@ from torchlike.nn import Module, Parameter
 from torchlike.tensor import Tensor, from_jax
 
 
-class Leaf(NamedTuple):
+class VariableLeaf(NamedTuple):
     """Where a leaf of a tree is in the module, and for a key of ``jax.random`` its generator."""
 
     path: tuple[str, ...]
@@ -39,17 +39,17 @@ class Variables(Module):
         )
 
 
-class Tree:
+class VariableTree:
     """A tree of arrays (``jax.tree.flatten`` takes it apart) whose leaves are tensors of a
     module: parameters, or buffers."""
 
     def __init__(self, root: Module, tree: Any, *, trained: bool) -> None:
         found, self.structure = jax.tree_util.tree_flatten_with_path(tree)
-        self.leaves: list[Leaf] = []
+        self.leaves: list[VariableLeaf] = []
         for keys, array in found:
             array = jnp.asarray(array)
             generator = jax.random.key_impl(array) if is_key(array) else None
-            leaf = Leaf(_path(keys), generator)
+            leaf = VariableLeaf(_path(keys), generator)
             # A copy: an optimizer gives the memory of its parameters away.
             t = from_jax(jnp.copy(array if generator is None else jax.random.key_data(array)))
             place(root, leaf.path, Parameter(t) if trained and t.is_floating_point() else t)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.extension import first_of
+from torchlike._core.extension import name_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.masked import _ops
@@ -64,10 +64,6 @@ def _mask(value: Any) -> Any:
     if isinstance(value, MaskedTensor):
         return value._masked_mask
     return type(value)(map(_mask, value)) if type(value) in (list, tuple) else value
-
-
-def _name(func: Any) -> str:
-    return getattr(first_of(func), "__name__", "")
 
 
 # -- one element at a time -------------------------------------------------------------------------
@@ -242,7 +238,7 @@ def reduce(
     func: Any, input: MaskedTensor, dim: Any = None, keepdim: bool = False, **options: Any
 ) -> Tensor:
     """Reduce the elements that the mask shows; the result shows where any is shown."""
-    name = _name(func)
+    name = name_of(func)
     if input.is_sparse:
         return _of_sparse(func, input, dim)
     data, mask = input._held, input._masked_mask
@@ -264,7 +260,7 @@ def _of_sparse(func: Any, input: MaskedTensor, dim: Any) -> Tensor:
     """Reduce all values of a sparse masked tensor."""
     if dim is not None:
         raise NotImplementedError(
-            f"{_name(func)}(dim=) of a sparse masked tensor: to_dense() first"
+            f"{name_of(func)}(dim=) of a sparse masked tensor: to_dense() first"
         )
     values: Any = input._held
     shown: Any = input._masked_mask
@@ -275,13 +271,13 @@ def _of_sparse(func: Any, input: MaskedTensor, dim: Any) -> Tensor:
 @_rule("softmax log_softmax")
 def softmax(func: Any, input: MaskedTensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
     """Apply the function over the elements that the mask shows; 0 where it hides."""
-    along = getattr(_ops, _name(func))
+    along = getattr(_ops, name_of(func))
     return input._with(along(input._held, dim, mask=input._masked_mask))
 
 
 @_rule("cumsum cumprod")
 def running(func: Any, input: MaskedTensor, dim: int, *, dtype: Any = None) -> Tensor:
-    along = getattr(_ops, _name(func))
+    along = getattr(_ops, name_of(func))
     return input._with(along(input._held, dim, dtype=dtype, mask=input._masked_mask))
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from torchlike._core import protocol
-from torchlike._core.extension import first_of
+from torchlike._core.extension import name_of
 from torchlike._extensions import parts_array
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.tensor import Tensor
@@ -18,12 +18,6 @@ _INSTEAD = "its values(), or to_padded_tensor()"
 Rules = dict[str, Callable[..., Any]]
 #: The key of what finds the rule of a function that has none under its name.
 OTHERWISE = ""
-
-
-def name_of(func: Any) -> str:
-    """Return the name under which a public function has its rule: aliases have that of their
-    original."""
-    return getattr(first_of(func), "__name__", "")
 
 
 class Nested(TensorOfParts):

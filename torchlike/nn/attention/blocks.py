@@ -1,9 +1,9 @@
 """Attention with changed scores, a block at a time: memory O(rows), not O(rows x columns).
 
 The functions that change and mask scores are traced once, for one block, as the body of a loop is
-(`Subgraph`); what they read from outside gets its gradient from the sum over all blocks. The rest
-is the online softmax of `torchlike._ops.nn.attention.chunked`, whose backward makes each block
-again. Blocks that a BlockMask hides whole are skipped when the program runs.
+(`TracedSubgraph`); what they read from outside gets its gradient from the sum over all blocks.
+The rest is the online softmax of `torchlike._ops.nn.attention.chunked`, whose backward makes each
+block again. Blocks that a BlockMask hides whole are skipped when the program runs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
-from torchlike._jit.trace.subgraph import Leaf, Subgraph, SubgraphNode, joined
-from torchlike._ops.nn.attention.chunked import BLOCK, Blocks, Settings, added
+from torchlike._jit.trace.subgraph import SubgraphLeaf, SubgraphNode, TracedSubgraph, joined
+from torchlike._ops.nn.attention.chunked import BLOCK, Blocks, ChunkedAttentionSettings, added
 from torchlike._runtime import targets
 from torchlike.nn.attention.block_mask import BlockMask
 from torchlike.nn.attention.changed_scores import changed_scores, dense_blocks
@@ -69,8 +69,8 @@ def attend(
     return found[0], found[1], found[2]
 
 
-def _leaf(array: Any, requires_grad: bool) -> Leaf:
-    leaf = Leaf(wrap(array))
+def _leaf(array: Any, requires_grad: bool) -> SubgraphLeaf:
+    leaf = SubgraphLeaf(wrap(array))
     leaf.requires_grad = requires_grad
     return leaf
 
@@ -92,7 +92,7 @@ class _Changed:
         with modes.outside():
             leaves = [_leaf(jnp.zeros(a.shape, a.dtype), False) for a in (aval, *places)]
         leaves[0].requires_grad = requires_grad
-        self._subgraph = Subgraph(change, leaves, [aval, *places], "score_mod or mask_mod")
+        self._subgraph = TracedSubgraph(change, leaves, [aval, *places], "score_mod or mask_mod")
         if self._subgraph.n_flags:
             modes.the_capture().refuse(
                 "a score_mod whose gradient is there or not as values decide", "torchlike.where"
@@ -159,7 +159,9 @@ class _Loop:
         batch, heads, rows, width = arrays[0].shape
         shared, columns = arrays[1].shape[1:3]
         self.wide = jnp.promote_types(arrays[0].dtype, jnp.float32)
-        self.blocks = blocks = Blocks.of(rows, columns, Settings(False, scale, block=BLOCK))
+        self.blocks = blocks = Blocks.of(
+            rows, columns, ChunkedAttentionSettings(False, scale, block=BLOCK)
+        )
         grouped = arrays[0].reshape(batch, shared, heads // shared, rows, width)
         height, across = blocks.size
         self._query = blocks.padded(grouped, rows, height, -2)

@@ -243,7 +243,7 @@ class DistributedDataParallel(Module, Joinable):
         """Record how gradients are divided, and return the hook that stands in for a process
         without input."""
         self._divides_by_initial = kwargs.get("divide_by_initial_world_size", True)
-        return _Shadow(self)
+        return _DDPJoinHook(self)
 
     @property
     def join_device(self) -> device:
@@ -256,7 +256,7 @@ class DistributedDataParallel(Module, Joinable):
         return self.process_group
 
 
-class _Shadow(JoinHook):
+class _DDPJoinHook(JoinHook):
     """Takes part in the collectives of a module that other processes train."""
 
     def __init__(self, ddp: DistributedDataParallel) -> None:

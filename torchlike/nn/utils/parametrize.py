@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-class _Cache:
+class _ParametrizationCache:
     """Values kept inside ``cached()``, by (module's id, name)."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class _Cache:
         self.values: dict[tuple[int, str], Tensor] = {}
 
 
-_cache = _Cache()
+_cache = _ParametrizationCache()
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ _PACKAGE = _PORTING.parent
 def spec(finder: Any) -> ModuleSpec:
     """Return the spec by which torch is imported; ``finder`` has answered until then, and gives
     way."""
-    return ModuleSpec("torch", _Loader(finder))
+    return ModuleSpec("torch", _OnDemandLoader(finder))
 
 
 def distributions(context: Any) -> Iterable[Any]:
@@ -30,7 +30,7 @@ def distributions(context: Any) -> Iterable[Any]:
     return metadata.distributions("torch", lambda: version.__version__, context)
 
 
-class _Loader(Loader):
+class _OnDemandLoader(Loader):
     """Imports torchlike, and lets the alias answer from then on."""
 
     def __init__(self, finder: Any) -> None:

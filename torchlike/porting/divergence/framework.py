@@ -14,7 +14,7 @@ _DISPATCH = ("overrides.py", "_tensor.py", "_core/", "_dispatch/")
 
 
 @dataclass(frozen=True)
-class Framework:
+class WatchedFramework:
     """The classes and functions of one framework, and how values are read."""
 
     name: str
@@ -41,11 +41,13 @@ class Framework:
     #: A tensor of its own with the same value, in the program that is being captured; None where it
     #: has none.
     snapshot: Callable[[Any], Any] = lambda tensor: None
-    #: Lets a ``Watch`` see into compiled functions, until what it gives is called.
+    #: Lets a ``EventWatch`` see into compiled functions, until what it gives is called.
     see_programs: Callable[[Any], Callable[[], None]] | None = None
 
 
-def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any]) -> Framework:
+def of(
+    torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any]
+) -> WatchedFramework:
     """Describe the framework that ``torch`` is.
 
     Args:
@@ -63,7 +65,7 @@ def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any])
         except (RuntimeError, TypeError, NotImplementedError):  # it stands for one, as under vmap
             return None
 
-    return Framework(
+    return WatchedFramework(
         name=torch.__name__,
         folder=torch.__path__[0],
         tensor=torch.Tensor,
@@ -79,7 +81,7 @@ def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any])
     )
 
 
-def of_torch(torch: Any, optimizer: Any, overrides: Any) -> Framework:
+def of_torch(torch: Any, optimizer: Any, overrides: Any) -> WatchedFramework:
     """Describe real PyTorch as a framework."""
     kept_by_numpy = {getattr(torch, name) for name in _NUMPYS}
 
@@ -106,7 +108,7 @@ _NUMPYS = (
 )
 
 
-def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any, programs: Any) -> Framework:
+def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any, programs: Any) -> WatchedFramework:
     """Describe torchlike as a framework. Its arrays are JAX's: to read one leaves the tensor's
     memory to it alone.
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from torchlike._runtime import whole_files
 from torchlike.porting import script
-from torchlike.porting.divergence.framework import Framework
-from torchlike.porting.divergence.observer import Observer
-from torchlike.porting.divergence.tracer import Tracer
+from torchlike.porting.divergence.framework import WatchedFramework
+from torchlike.porting.divergence.observer import EventObserver
+from torchlike.porting.divergence.tracer import OperationTracer
 from torchlike.porting.recording import MODULE_FLAG, begin
 from torchlike.porting.step_finder import StepFinder
 from torchlike.porting.whole_step import decorating
@@ -24,7 +24,7 @@ OPTION = "--observe"
 
 
 def observe(
-    framework: Framework,
+    framework: WatchedFramework,
     wanted: dict[str, Any],
     argv: list[str],
     *,
@@ -35,8 +35,9 @@ def observe(
 
     Args:
         wanted: ``{"steps": n}``: digests of the first ``n`` steps; with ``"find_step"``, the
-            function that is a whole step, too. Else: the arguments of the ``Tracer`` that notes
-            operations. With ``"whole_step": line`` the function that begins there is compiled.
+            function that is a whole step, too. Else: the arguments of the ``OperationTracer`` that
+            notes operations. With ``"whole_step": line`` the function that begins there is
+            compiled.
         marked: whether the script gave something to a compiler; called when it has ended.
         compile: compiles a function.
         argv: the file to write, then ``-m`` if a module's name follows, the script, its arguments.
@@ -49,12 +50,12 @@ def observe(
     wanted = dict(wanted)
     line = wanted.pop("whole_step", None)
     prepare = None if line is None or compile is None else decorating(line, compile)
-    watch: Observer | Tracer
+    watch: EventObserver | OperationTracer
     if "steps" in wanted:
         finder = StepFinder(looking=wanted.get("find_step", False))
-        watch = Observer(framework, wanted["steps"], finder)
+        watch = EventObserver(framework, wanted["steps"], finder)
     else:
-        watch = Tracer(framework, **wanted)
+        watch = OperationTracer(framework, **wanted)
     begin(path)
     try:
         with watch:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.porting.divergence.digests import Digest, digest, digests, of_tensor
-from torchlike.porting.divergence.framework import Framework
-from torchlike.porting.divergence.scope import Scope, resolved
-from torchlike.porting.divergence.watch import EnoughSeen, Watch
+from torchlike.porting.divergence.digests import Digest, digest, of_tensor
+from torchlike.porting.divergence.framework import WatchedFramework
+from torchlike.porting.divergence.scope import EventScope, resolved
+from torchlike.porting.divergence.watch import EnoughSeen, EventWatch
 from torchlike.porting.step_finder import StepFinder
 
 #: Options of optimizers that say how an update is computed, not what it is.
@@ -30,14 +30,17 @@ _PASSES = 10
 _LIBRARY = ("torch.nn.", "torchlike.nn.")
 
 
-class Observer(Watch):
+class EventObserver(EventWatch):
     """Notes the events of the first ``steps`` updates, and ends the script then.
 
     ``finder`` is told of what a step consists of.
     """
 
     def __init__(
-        self, framework: Framework, steps: int | None = None, finder: StepFinder | None = None
+        self,
+        framework: WatchedFramework,
+        steps: int | None = None,
+        finder: StepFinder | None = None,
     ) -> None:
         super().__init__(framework)
         self._steps = steps
@@ -71,7 +74,7 @@ class Observer(Watch):
             result = proceed()
         finally:
             self.scope.open.pop()
-        event["outputs"] = self._digests(result)
+        event["outputs"] = self.digests(result)
         return result
 
     def _siblings(self) -> list[dict[str, Any]]:
@@ -95,7 +98,7 @@ class Observer(Watch):
             "class": type(module).__qualname__,
             "library": f"{type(module).__module__}.".startswith(_LIBRARY),
             "training": module.training,
-            "inputs": self._digests(given),
+            "inputs": self.digests(given),
             "state": {key: self._digest(value) for key, value in own},
             "children": [],
         }
@@ -107,7 +110,7 @@ class Observer(Watch):
             "step": self.scope.updates + 1,
             "line": self.line(),
             "before": self._gradients(),
-            "loss": self._digests(loss),
+            "loss": self.digests(loss),
         }
         self.scope.noted.append(event)
         proceed()
@@ -155,7 +158,7 @@ class Observer(Watch):
         if self.scope.updates >= self._steps or passes >= _PASSES * self._steps:
             raise EnoughSeen
 
-    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+    def program_ran(self, program: EventScope, arrays: list[np.ndarray | None]) -> None:
         for event in resolved(program.noted, arrays):
             self._place(event)
             self._siblings().append(event)
@@ -245,9 +248,6 @@ class Observer(Watch):
 
     def _digest(self, tensor: Any) -> Digest:
         return self.quietly(lambda: of_tensor(tensor, self.array))
-
-    def _digests(self, value: Any) -> list[Digest]:
-        return self.quietly(lambda: digests(value, self.framework.tensor, self.array))
 
     def _gradients(self, parameters: dict[str, Any] | None = None) -> dict[str, Digest | None]:
         parameters = self._parameters() if parameters is None else parameters

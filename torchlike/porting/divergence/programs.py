@@ -1,5 +1,5 @@
-"""Lets a ``Watch`` see into compiled functions: what is noted as one is captured comes out of its
-program, beside its result, at each call.
+"""Lets an ``EventWatch`` see into compiled functions: what is noted as one is captured comes out of
+its program, beside its result, at each call.
 
 So the program has more results than the one that runs without a watch, and XLA fuses less.
 """
@@ -16,8 +16,8 @@ import torchlike
 from torchlike._core import modes
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.call.tracer import FunctionTracer
-from torchlike.porting.divergence.scope import Scope
-from torchlike.porting.divergence.watch import Watch
+from torchlike.porting.divergence.scope import EventScope
+from torchlike.porting.divergence.watch import EventWatch
 from torchlike.tensor import Tensor
 
 
@@ -50,9 +50,9 @@ def snapshot(tensor: Tensor) -> Tensor | None:
         return tensor.detach().clone()
 
 
-def see(watch: Watch) -> Callable[[], None]:
+def see(watch: EventWatch) -> Callable[[], None]:
     """Let ``watch`` see into programs, until what is given back is called."""
-    scopes: list[Scope] = []
+    scopes: list[EventScope] = []
 
     def opened(given: Any) -> Any:
         """Return the result of a call, telling the watch where a program ran: the program's, or the
@@ -102,7 +102,7 @@ def see(watch: Watch) -> Callable[[], None]:
 
 
 def watch_marks() -> Callable[[], bool]:
-    """Watch from now on what is given to a compiler; what is returned says whether any was."""
+    """EventWatch from now on what is given to a compiler; what is returned says whether any was."""
     marked = False
 
     def noticed(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ KEPT = "kept"
 
 
 @dataclass
-class Scope:
+class EventScope:
     """The counts and notes of one level.
 
     In a program, numbers begin at 0 and tensors have no values: they are kept, the program gives

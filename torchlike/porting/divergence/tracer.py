@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.porting.divergence.digests import Digest, digests
-from torchlike.porting.divergence.framework import Framework
-from torchlike.porting.divergence.scope import Scope, resolved
-from torchlike.porting.divergence.watch import EnoughSeen, Watch
+from torchlike.porting.divergence.digests import digests
+from torchlike.porting.divergence.framework import WatchedFramework
+from torchlike.porting.divergence.scope import EventScope, resolved
+from torchlike.porting.divergence.watch import EnoughSeen, EventWatch
 
 _OWN = str(Path(__file__).parent)
 
 
-class Tracer(Watch):
+class OperationTracer(EventWatch):
     """Notes the operations of one part of a run, and ends the script then.
 
     Args:
@@ -34,7 +34,7 @@ class Tracer(Watch):
 
     def __init__(
         self,
-        framework: Framework,
+        framework: WatchedFramework,
         *,
         call: int | None = None,
         within: int | None = None,
@@ -68,7 +68,7 @@ class Tracer(Watch):
         """Return everything that was noted: numbers and words fit for JSON."""
         return {"operations": self.scope.operations, "gradients": self.scope.gradients}
 
-    def __enter__(self) -> Tracer:
+    def __enter__(self) -> OperationTracer:
         super().__enter__()
         self._undo.append(self._stop)
         if self._backward is not None:
@@ -179,7 +179,7 @@ class Tracer(Watch):
         for remove in self.scope.remove:
             remove()
 
-    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+    def program_ran(self, program: EventScope, arrays: list[np.ndarray | None]) -> None:
         scope = self.scope
         if self._call is not None:
             if scope.calls <= self._call < scope.calls + program.calls:
@@ -256,7 +256,7 @@ class Tracer(Watch):
         """Enter a note of an operation that is about to be executed, and return it. ``own``: the
         function's own name."""
         scope = self.scope
-        found = self._digests(given)
+        found = self.digests(given)
         entry = {
             "name": name,
             "line": self.line(),
@@ -274,7 +274,7 @@ class Tracer(Watch):
         return entry
 
     def _left(self, entry: dict[str, Any], result: Any) -> None:
-        entry["outputs"] = [one for one in self._digests(result) if "shape" in one]
+        entry["outputs"] = [one for one in self.digests(result) if "shape" in one]
         entry["gives"] = self._places(result, anew=True)
         if not entry["outputs"]:
             self._drop(entry)
@@ -295,9 +295,6 @@ class Tracer(Watch):
                 return False
             frame = frame.f_back  # type: ignore[assignment]
         return False
-
-    def _digests(self, value: Any) -> list[Digest]:
-        return self.quietly(lambda: digests(value, self.framework.tensor, self.array))
 
     # --- gradients
 
@@ -329,7 +326,7 @@ class Tracer(Watch):
 
         def arrived(gradient: Any) -> None:
             if self.scope is scope and self.is_in_sight():
-                scope.gradients[place] = self._digests(gradient)[0]
+                scope.gradients[place] = self.digests(gradient)[0]
 
         scope.remove.append(tensor.register_hook(arrived).remove)
         return place

@@ -3,6 +3,9 @@
 What a script does at its own level is an event: the call of a module that no module calls, a
 backward pass, an update. They are numbered, and so are all calls of modules.
 
+It reads values as they come, so it tells no times: `torchlike.porting.recorder` does, with hooks
+that wait for nothing.
+
 No framework is imported: the process that runs a script with real PyTorch uses it too.
 """
 
@@ -19,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.porting.divergence.framework import Framework
-from torchlike.porting.divergence.scope import Scope
+from torchlike._runtime.frames import innermost
+from torchlike.porting.divergence.digests import Digest, digests
+from torchlike.porting.divergence.framework import WatchedFramework
+from torchlike.porting.divergence.scope import EventScope
 
 _OWN = str(Path(__file__).resolve().parents[2])
 
@@ -29,18 +34,19 @@ class EnoughSeen(SystemExit):
     """Ends the script: what was to be seen has been."""
 
 
-class Watch:
+class EventWatch:
     """A context in which events are told to the methods of a subclass."""
 
-    def __init__(self, framework: Framework) -> None:
+    def __init__(self, framework: WatchedFramework) -> None:
         self.framework = framework
         #: The script's, or within the capture of a program the program's.
-        self.scope = Scope()
+        self.scope = EventScope()
         #: How many programs have run.
         self.programs = 0
         self._busy = False
         self._thread = threading.get_ident()
         self._undo: list[Callable[[], None]] = []
+        # By folders: the framework may be real PyTorch, whose generated code is no user's.
         self._not_the_users = (str(Path(framework.folder)), _OWN, "<")
 
     # --- what a subclass may do
@@ -69,7 +75,7 @@ class Watch:
     def program_ends(self) -> None:
         """Run as the program's function has ended, and with it what can be noted."""
 
-    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+    def program_ran(self, program: EventScope, arrays: list[np.ndarray | None]) -> None:
         """Run after a program has run, and given the arrays of the tensors that were kept."""
 
     @contextlib.contextmanager
@@ -79,7 +85,7 @@ class Watch:
 
     # --- hooks
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> EventWatch:
         module, tensor = self.framework.module, self.framework.tensor
         self._replace(module, "__call__", self._watched_call)
         self._replace(tensor, "backward", self._watched_backward)
@@ -122,6 +128,10 @@ class Watch:
             return work()
         finally:
             self._busy = before
+
+    def digests(self, value: Any) -> list[Digest]:
+        """Return the digests of the tensors in a value."""
+        return self.quietly(lambda: digests(value, self.framework.tensor, self.array))
 
     def array(self, tensor: Any) -> Any:
         """Return a tensor's values, or what stands for them in a program; None where it has
@@ -199,10 +209,10 @@ class Watch:
     # --- programs
 
     @contextlib.contextmanager
-    def within(self, capture: Any) -> Iterator[Scope]:
+    def within(self, capture: Any) -> Iterator[EventScope]:
         """Make the scope of a program whose function is run to capture it, in a ``with`` block."""
         outer = self.scope
-        self.scope = made = Scope(capture, list(outer.stack), outer.inside)
+        self.scope = made = EventScope(capture, list(outer.stack), outer.inside)
         try:
             self.program_begins()
             yield made
@@ -210,7 +220,7 @@ class Watch:
             self.program_ends()
             self.scope = outer
 
-    def ran(self, program: Scope, kept: list[Any]) -> None:
+    def ran(self, program: EventScope, kept: list[Any]) -> None:
         """Note that a program has run; what happened in it happened now."""
         if not self.is_watching:
             return
@@ -228,9 +238,7 @@ class Watch:
 
     def line(self) -> str:
         """Return the innermost line of the user's that is being executed, as ``file:number``."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            if not frame.f_code.co_filename.startswith(self._not_the_users):
-                return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-            frame = frame.f_back  # type: ignore[assignment]
-        return ""
+        frame = innermost(
+            sys._getframe(1), lambda f: f.f_code.co_filename.startswith(self._not_the_users)
+        )
+        return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import devices, modes
+from torchlike._runtime import trees
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.porting.plan.leaves import fetched_cells
 from torchlike.tensor import Tensor
@@ -37,7 +38,7 @@ def fetched(with_values: bool, function: Callable[..., Any]) -> Callable[..., An
         if modes.current.capture is not None or with_values:
             with modes.outside():
                 result = function(*args, **kwargs)
-            fetched_cells.update(x._storage for x in flatten(result)[0] if isinstance(x, Tensor))
+            fetched_cells.update(x._storage for x in trees.leaves(result, Tensor))
             return result
         device, mapping = modes.current.device, devices.mapping()
         modes.current.device = None

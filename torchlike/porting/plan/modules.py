@@ -37,11 +37,11 @@ class _Finder:
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader or not is_users(spec.origin):
             return None
-        spec.loader = _Loader(spec.loader.name, spec.loader.path, self._prepare)
+        spec.loader = _PlanningLoader(spec.loader.name, spec.loader.path, self._prepare)
         return spec
 
 
-class _Loader(SourceFileLoader):
+class _PlanningLoader(SourceFileLoader):
     def __init__(self, name: str, path: str, prepare: Prepare) -> None:
         super().__init__(name, path)
         self._prepare = prepare

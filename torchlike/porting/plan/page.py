@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from torchlike.porting.document import document
+from torchlike.porting.document import bar, document, table
 from torchlike.porting.plan.planning import Plan
 from torchlike.porting.plan.table import advice_row, sections, verdict
 
@@ -13,8 +13,8 @@ _STYLE = """
 body { max-width: 52rem; }
 table { margin: .5rem 0 1.5rem; }
 td, th { padding: .25rem .75rem; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; }
-td.n:nth-child(2) { white-space: nowrap; }
+td:not(:first-child) { text-align: right; font-variant-numeric: tabular-nums; }
+td:nth-child(2) { white-space: nowrap; }
 .bar { background: var(--line); }
 .no { color: light-dark(#b00020, #ff8a94); } .yes { color: light-dark(#1b6e3c, #6fcf8b); }
 """
@@ -46,17 +46,8 @@ def _bar(plan: Plan) -> str:
     """Draw what fills a device's memory, each kind as wide as it is large."""
     whole = max(plan.capacity, plan.needed)
     kinds = [*plan.inputs.items(), ("activations and temporaries", plan.temporary)]
-    cells = [
-        f'<div style="width:{100 * n / whole:.2f}%;background:{_COLOURS[i % len(_COLOURS)]}" '
-        f'title="{escape(kind)}"></div>'
-        for i, (kind, n) in enumerate(kinds)
-    ]
-    return f'<div class="bar">{"".join(cells)}</div>'
+    return bar((n / whole, kind, _COLOURS[i % len(_COLOURS)]) for i, (kind, n) in enumerate(kinds))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    lines = [
-        "".join(f"<td{' class=n' if i else ''}>{escape(x)}</td>" for i, x in enumerate(row))
-        for row in rows
-    ]
-    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+    return table([escape(cell) for cell in row] for row in rows)

@@ -27,7 +27,7 @@ from torchlike._runtime.jax_private import arrays
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
-class _Region:
+class _ZeroMemory:
     """Memory that reads as zeros and is backed by nothing."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class _Region:
         return found
 
 
-_region = _Region()
+_region = _ZeroMemory()
 
 
 def array(shape: tuple[int, ...], dtype: Any) -> jax.Array:

@@ -45,7 +45,7 @@ class FileReport:
 
 
 @dataclass
-class Report:
+class ScanReport:
     """All files."""
 
     files: list[FileReport]

@@ -16,7 +16,7 @@ from torchlike.porting.scan.scopes import (
     ROOTS,
     Annotated,
     Imported,
-    Scope,
+    LexicalScope,
     imported_by_call,
 )
 
@@ -48,12 +48,12 @@ class Instance:
 class Inference:
     """Answers for the expressions of one file."""
 
-    root: Scope
+    root: LexicalScope
     _busy: set[tuple[int, str]] = field(default_factory=set)
     _known: dict[tuple[int, str], Name | Instance | None] = field(default_factory=dict)
     _attributes: dict[int, dict[str, list[ast.expr | None]]] = field(default_factory=dict)
 
-    def of(self, node: ast.expr | None, scope: Scope) -> Name | Instance | None:
+    def of(self, node: ast.expr | None, scope: LexicalScope) -> Name | Instance | None:
         """Infer what ``node`` is, seen from ``scope``."""
         match node:
             case ast.Name():
@@ -80,12 +80,12 @@ class Inference:
                 pass
         return None
 
-    def is_tensor(self, node: ast.expr | None, scope: Scope) -> bool:
+    def is_tensor(self, node: ast.expr | None, scope: LexicalScope) -> bool:
         """Return whether it is certainly a tensor."""
         found = self.of(node, scope)
         return isinstance(found, Instance) and found.of in _TENSOR_CLASSES
 
-    def bases(self, class_: ast.ClassDef, scope: Scope) -> list[str]:
+    def bases(self, class_: ast.ClassDef, scope: LexicalScope) -> list[str]:
         """Return the dotted names that a class comes from, through classes of the same file."""
         made: list[str] = []
         for base in class_.bases:
@@ -98,11 +98,11 @@ class Inference:
                         made += self.bases(binding, place[0])
         return made
 
-    def is_module(self, class_: ast.ClassDef, scope: Scope) -> bool:
+    def is_module(self, class_: ast.ClassDef, scope: LexicalScope) -> bool:
         """Return whether a class comes from ``nn.Module``."""
         return any(name.endswith("nn.Module") for name in self.bases(class_, scope))
 
-    def named_attribute(self, node: ast.Call, scope: Scope) -> Name | None:
+    def named_attribute(self, node: ast.Call, scope: LexicalScope) -> Name | None:
         """Return the name that ``getattr(torch.a, "b")`` stands for."""
         if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) < 2:
             return None
@@ -112,7 +112,7 @@ class Inference:
             return None
         return Name(f"{of.name}.{name}")
 
-    def _of_name(self, name: str, scope: Scope) -> Name | Instance | None:
+    def _of_name(self, name: str, scope: LexicalScope) -> Name | Instance | None:
         place = scope.find(name)
         if (
             place is None
@@ -132,7 +132,7 @@ class Inference:
             self._known[key] = found
         return found
 
-    def _joined(self, bindings: list[Any], scope: Scope) -> Name | Instance | None:
+    def _joined(self, bindings: list[Any], scope: LexicalScope) -> Name | Instance | None:
         kinds = set()
         for binding in bindings:
             if isinstance(binding, ast.Constant) and binding.value is None:
@@ -142,7 +142,7 @@ class Inference:
             kinds = {kind for kind in kinds if _is_package(kind)}
         return kinds.pop() if len(kinds) == 1 else None
 
-    def _of_binding(self, binding: Any, scope: Scope) -> Name | Instance | None:
+    def _of_binding(self, binding: Any, scope: LexicalScope) -> Name | Instance | None:
         if isinstance(binding, Imported):
             root, dot, rest = binding.name.partition(".")
             return Name(f"torch{dot}{rest}") if root in ROOTS else None
@@ -152,7 +152,7 @@ class Inference:
             return self.of(binding, scope)
         return None
 
-    def _of_annotation(self, node: ast.expr, scope: Scope) -> Instance | None:
+    def _of_annotation(self, node: ast.expr, scope: LexicalScope) -> Instance | None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
@@ -168,7 +168,7 @@ class Inference:
             return Instance(TENSOR)
         return None
 
-    def _of_attribute(self, node: ast.Attribute, scope: Scope) -> Name | Instance | None:
+    def _of_attribute(self, node: ast.Attribute, scope: LexicalScope) -> Name | Instance | None:
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             return self._of_self(node.attr, scope)
         value = self.of(node.value, scope)
@@ -179,7 +179,7 @@ class Inference:
         is_tensor = node.attr in ("T", "mT", "H", "mH", "data", "grad", "real", "imag")
         return Instance(TENSOR) if is_tensor else None
 
-    def _of_self(self, attribute: str, scope: Scope) -> Name | Instance | None:
+    def _of_self(self, attribute: str, scope: LexicalScope) -> Name | Instance | None:
         class_ = scope.class_
         if class_ is None:
             return None
@@ -198,7 +198,7 @@ class Inference:
         found = kinds.pop() if len(kinds) == 1 else None
         return found if isinstance(found, Instance) else None
 
-    def _of_call(self, node: ast.Call, scope: Scope) -> Name | Instance | None:
+    def _of_call(self, node: ast.Call, scope: LexicalScope) -> Name | Instance | None:
         named = self.named_attribute(node, scope) or self._of_binding(imported_by_call(node), scope)
         if isinstance(named, Name):
             return named

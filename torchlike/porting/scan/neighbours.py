@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torchlike.porting.scan import sources
-from torchlike.porting.scan.scopes import ROOTS, Imported, Scope
+from torchlike.porting.scan.scopes import ROOTS, Imported, LexicalScope
 
 #: Folders above a file in which the first package of an absolute import is looked for.
 _HIGHEST = 12
@@ -46,7 +46,7 @@ class Neighbours:
     _files: dict[Path, _File] = field(default_factory=dict)
     _meanings: dict[tuple[Path, str], str | None] = field(default_factory=dict)
 
-    def resolve(self, root: Scope, path: Path) -> None:
+    def resolve(self, root: LexicalScope, path: Path) -> None:
         """Let names that a file imports from its program's other files mean what they mean there.
 
         Only names that mean something of PyTorch's are resolved; others stay what they are.
@@ -59,7 +59,7 @@ class Neighbours:
                     root.bind(name, Imported(of))
         self._resolve_below(root, folder)
 
-    def _resolve_below(self, scope: Scope, folder: Path) -> None:
+    def _resolve_below(self, scope: LexicalScope, folder: Path) -> None:
         for bindings in scope.bindings.values():
             for i, binding in enumerate(bindings):
                 if isinstance(binding, Imported):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from html import escape
 
-from torchlike.porting.document import document
-from torchlike.porting.scan.findings import KINDS, Report
+from torchlike.porting.document import bar, bullets, document, table
+from torchlike.porting.scan.findings import KINDS, ScanReport
 from torchlike.porting.scan.table import lines, place, summary
 
 _STYLE = """
@@ -30,25 +30,24 @@ code { font: .9em ui-monospace, monospace; }
 """
 
 
-def html(report: Report) -> str:
+def html(report: ScanReport) -> str:
     """Return the page: sums, a bar, and a row for each finding that asks for attention."""
-    whole = max(1, sum(report.count(kind) for kind in KINDS))
-    bar = "".join(
-        f'<div class="{kind}" style="width:{100 * report.count(kind) / whole:.2f}%" '
-        f'title="{kind}: {report.count(kind)}"></div>'
-        for kind in KINDS
-    )
-    said = "".join(f"<li>{escape(line)}</li>" for line in summary(report))
-    rows = "".join(
-        f"<tr><td><code>{_breakable(place(file, f))}</code></td><td>"
-        f'<span class="tag {f.kind}">{f.kind}{", guarded" if f.guarded else ""}</span></td>'
-        f"<td><code>{escape(f.name)}</code></td><td>{_with_code(f.says)}"
-        f"{f' ({escape(f.link)})' if f.link else ''}</td></tr>"
+    counts = {kind: report.count(kind) for kind in KINDS}
+    whole = max(1, sum(counts.values()))
+    rows = [
+        (
+            f"<code>{_breakable(place(file, f))}</code>",
+            f'<span class="tag {f.kind}">{f.kind}{", guarded" if f.guarded else ""}</span>',
+            f"<code>{escape(f.name)}</code>",
+            _with_code(f.says) + (f" ({escape(f.link)})" if f.link else ""),
+        )
         for file, f in lines(report, everything=False)
-    )
+    ]
     body = (
-        f'<h1>torchlike scan</h1><div class="bar">{bar}</div>'
-        f"<ul>{said}</ul><table><tr><th>where<th>kind<th>name<th>what to do</tr>{rows}</table>"
+        "<h1>torchlike scan</h1>"
+        + bar((n / whole, f"{kind}: {n}", kind) for kind, n in counts.items())
+        + bullets(summary(report))
+        + table(rows, ("where", "kind", "name", "what to do"))
     )
     return document("torchlike scan", body, _STYLE)
 

@@ -10,7 +10,7 @@ from torchlike.porting.scan import package, risks
 from torchlike.porting.scan.findings import Finding
 from torchlike.porting.scan.inference import TENSOR, Inference, Instance, Name
 from torchlike.porting.scan.neighbours import Neighbours
-from torchlike.porting.scan.scopes import FUNCTIONS, Imported, Scope, build
+from torchlike.porting.scan.scopes import FUNCTIONS, Imported, LexicalScope, build
 
 #: Libraries built on PyTorch: known to run through the shim, or not known.
 OTHERS = {
@@ -66,7 +66,7 @@ def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
     """Read the findings of a program, by line. ``neighbours``: the program's other files."""
     root = build(tree)
     neighbours.resolve(root, path)
-    reader = _Reader(Inference(root))
+    reader = _SourceReader(Inference(root))
     for node in tree.body:
         reader.visit(node, reader.infer.root)
     unique = dict.fromkeys(reader.findings)
@@ -74,14 +74,14 @@ def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
 
 
 @dataclass
-class _Reader:
+class _SourceReader:
     infer: Inference
     findings: list[Finding] = field(default_factory=list)
     loops: int = 0
     guards: int = 0
     compiled: int = 0
 
-    def visit(self, node: ast.AST, scope: Scope) -> None:
+    def visit(self, node: ast.AST, scope: LexicalScope) -> None:
         inner = scope.children.get(id(node))
         if isinstance(node, ast.Try):
             self._try(node, scope)
@@ -104,7 +104,7 @@ class _Reader:
             self._risky(node, risks.of_test(node.test, scope, self.infer))
         self._children(node, scope, inner)
 
-    def _children(self, node: ast.AST, scope: Scope, inner: Scope | None) -> None:
+    def _children(self, node: ast.AST, scope: LexicalScope, inner: LexicalScope | None) -> None:
         loop = isinstance(node, _LOOPS)
         function = isinstance(node, FUNCTIONS)
         outside = self.loops, self.compiled
@@ -120,7 +120,7 @@ class _Reader:
                     self.visit(child, place)
             self.loops, self.compiled = outside
 
-    def _try(self, node: ast.Try, scope: Scope) -> None:
+    def _try(self, node: ast.Try, scope: LexicalScope) -> None:
         excuses = any(
             h.type is None or any(w in ast.unparse(h.type) for w in _EXCUSED) for h in node.handlers
         )
@@ -131,13 +131,13 @@ class _Reader:
         for child in (*node.handlers, *node.orelse, *node.finalbody):
             self.visit(child, scope)
 
-    def _guarded(self, node: ast.If | ast.IfExp, scope: Scope) -> None:
+    def _guarded(self, node: ast.If | ast.IfExp, scope: LexicalScope) -> None:
         self.guards += 1
         for child in ast.iter_child_nodes(node):
             self.visit(child, scope)
         self.guards -= 1
 
-    def _is_compiled(self, node: ast.AST, scope: Scope) -> bool:
+    def _is_compiled(self, node: ast.AST, scope: LexicalScope) -> bool:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         for decorator in node.decorator_list:
@@ -169,7 +169,7 @@ class _Reader:
             elif root in OTHERS:
                 self._add(node, "other", root, OTHERS[root])
 
-    def _attribute(self, node: ast.Attribute, scope: Scope) -> bool:
+    def _attribute(self, node: ast.Attribute, scope: LexicalScope) -> bool:
         """Tell of a chain of attributes as a whole, and return whether that was all of the node."""
         found = self.infer.of(node, scope)
         if isinstance(found, Name):
@@ -184,7 +184,7 @@ class _Reader:
                 self._use(name, node)
         return False
 
-    def _name(self, node: ast.Name, scope: Scope) -> None:
+    def _name(self, node: ast.Name, scope: LexicalScope) -> None:
         place = scope.find(node.id)
         if place is None or not isinstance(node.ctx, ast.Load):
             return
@@ -193,7 +193,7 @@ class _Reader:
         if isinstance(found, Name) and bound:
             self._use(found.name, node)
 
-    def _call(self, node: ast.Call, scope: Scope) -> None:
+    def _call(self, node: ast.Call, scope: LexicalScope) -> None:
         self._risky(node, risks.of_call(node, scope, self.infer, bool(self.loops)))
         named = self.infer.named_attribute(node, scope)
         if named is not None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlike.porting.scan.inference import Inference, Name
-from torchlike.porting.scan.scopes import Scope
+from torchlike.porting.scan.scopes import LexicalScope
 
 _READS = frozenset(("item", "tolist"))
 _NUMBERS = frozenset(("float", "int", "bool"))
@@ -54,7 +54,7 @@ SAYS = {
 
 
 def of_call(
-    node: ast.Call, scope: Scope, infer: Inference, in_loop: bool
+    node: ast.Call, scope: LexicalScope, infer: Inference, in_loop: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the risks of a call: what it is, and the words in the program."""
     function = node.func
@@ -88,7 +88,9 @@ def _devices(node: ast.Call, called: object) -> Iterator[tuple[str, str]]:
             yield "names a device", repr(text)
 
 
-def of_assignment(node: ast.Assign, scope: Scope, infer: Inference) -> Iterator[tuple[str, str]]:
+def of_assignment(
+    node: ast.Assign, scope: LexicalScope, infer: Inference
+) -> Iterator[tuple[str, str]]:
     """Yield the risk of ``x = torch.cat([x, ...])``."""
     if len(node.targets) != 1 or not isinstance(node.value, ast.Call) or not node.value.args:
         return
@@ -101,7 +103,7 @@ def of_assignment(node: ast.Assign, scope: Scope, infer: Inference) -> Iterator[
             yield "grows in a loop", f"{target} = {called.name}(...)"
 
 
-def of_test(test: ast.expr, scope: Scope, infer: Inference) -> Iterator[tuple[str, str]]:
+def of_test(test: ast.expr, scope: LexicalScope, infer: Inference) -> Iterator[tuple[str, str]]:
     """Yield the risk of the test of an ``if`` or ``while`` in code that may be compiled."""
     is_read = (
         isinstance(test, ast.Call)

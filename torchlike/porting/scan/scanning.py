@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from torchlike.porting.scan import notebooks, reader, sources
-from torchlike.porting.scan.findings import FileReport, Report
+from torchlike.porting.scan.findings import FileReport, ScanReport
 from torchlike.porting.scan.neighbours import Neighbours
 
 
-def scan(paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, of: None) -> Report:
+def scan(
+    paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, of: None
+) -> ScanReport:
     """Scan all programs at and below ``paths`` and return the report; ``told`` hears of the
     progress."""
     failed: list[FileReport] = []
@@ -28,7 +30,7 @@ def scan(paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, 
         told(i, len(found))
         reports.append(scan_file(path, neighbours))
     told(len(found), len(found))
-    return Report(failed + reports)
+    return ScanReport(failed + reports)
 
 
 def scan_file(path: Path, neighbours: Neighbours | None = None) -> FileReport:

@@ -34,25 +34,25 @@ UNKNOWN = "unknown"
 
 
 @dataclass(eq=False)
-class Scope:
+class LexicalScope:
     """One function, class, comprehension or module."""
 
     node: ast.AST
-    parent: Scope | None
+    parent: LexicalScope | None
     bindings: dict[str, list[Any]] = field(default_factory=dict)
-    children: dict[int, Scope] = field(default_factory=dict)
+    children: dict[int, LexicalScope] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
 
     def bind(self, name: str, to: Any) -> None:
-        scope: Scope = self
+        scope: LexicalScope = self
         if name in self.outer:  # declared global or nonlocal: as far out as there is one
             while scope.parent is not None:
                 scope = scope.parent
         scope.bindings.setdefault(name, []).append(to)
 
-    def find(self, name: str) -> tuple[Scope, list[Any]] | None:
+    def find(self, name: str) -> tuple[LexicalScope, list[Any]] | None:
         """Return the scope that binds ``name``, seen from here, and its bindings there."""
-        scope: Scope | None = self
+        scope: LexicalScope | None = self
         while scope is not None:
             seen = scope is self or not isinstance(scope.node, ast.ClassDef)
             if seen and name in scope.bindings:
@@ -61,23 +61,23 @@ class Scope:
         return None
 
     @property
-    def class_(self) -> Scope | None:
+    def class_(self) -> LexicalScope | None:
         """The class that a method, or a function within one, is in."""
-        scope: Scope | None = self
+        scope: LexicalScope | None = self
         while scope is not None and not isinstance(scope.node, ast.ClassDef):
             scope = scope.parent
         return scope
 
 
-def build(tree: ast.Module) -> Scope:
+def build(tree: ast.Module) -> LexicalScope:
     """Build the scopes of a module."""
-    root = Scope(tree, None)
+    root = LexicalScope(tree, None)
     for node in tree.body:
         _read(node, root)
     return root
 
 
-def _read(node: ast.AST, scope: Scope) -> None:
+def _read(node: ast.AST, scope: LexicalScope) -> None:
     if isinstance(node, SCOPES):
         _open(node, scope)
         return
@@ -111,10 +111,10 @@ def _read(node: ast.AST, scope: Scope) -> None:
         _read(child, scope)
 
 
-def _open(node: Any, scope: Scope) -> None:
+def _open(node: Any, scope: LexicalScope) -> None:
     if not isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
         scope.bind(node.name, node if isinstance(node, ast.ClassDef) else UNKNOWN)
-    made = scope.children[id(node)] = Scope(node, scope)
+    made = scope.children[id(node)] = LexicalScope(node, scope)
     inside: list[ast.AST] = []
     for name, value in ast.iter_fields(node):
         nodes = value if isinstance(value, list) else [value]
@@ -137,7 +137,7 @@ def _open(node: Any, scope: Scope) -> None:
         _read(child, made)
 
 
-def _assign(target: ast.expr, value: Any, scope: Scope) -> None:
+def _assign(target: ast.expr, value: Any, scope: LexicalScope) -> None:
     if isinstance(target, ast.Name):
         scope.bind(target.id, imported_by_call(value) or value)
     elif isinstance(target, (ast.Tuple, ast.List)):

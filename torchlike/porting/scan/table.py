@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.markup import escape
 from rich.table import Table
 
-from torchlike.porting.scan.findings import FileReport, Finding, Report
+from torchlike.porting.scan.findings import FileReport, Finding, ScanReport
 
 COLOURS = {
     "missing": "red",
@@ -18,7 +18,7 @@ COLOURS = {
 }
 
 
-def lines(report: Report, *, everything: bool) -> Iterator[tuple[FileReport, Finding]]:
+def lines(report: ScanReport, *, everything: bool) -> Iterator[tuple[FileReport, Finding]]:
     """Yield the findings that are shown: not what is supported, unless everything is."""
     for file in report.files:
         for finding in file.findings:
@@ -33,7 +33,7 @@ def place(file: FileReport, finding: Finding) -> str:
     return f"{file.path}:{finding.line}"
 
 
-def table(report: Report, *, everything: bool = False) -> Table:
+def table(report: ScanReport, *, everything: bool = False) -> Table:
     """Return a table with one row a finding."""
     made = Table(title="What is used of PyTorch", title_justify="left")
     for heading in ("where", "kind", "name", "what to do"):
@@ -47,7 +47,7 @@ def table(report: Report, *, everything: bool = False) -> Table:
     return made
 
 
-def summary(report: Report) -> list[str]:
+def summary(report: ScanReport) -> list[str]:
     """Return the sums, and what was left out."""
     read = len(report.files) - len(report.skipped)
     counts = ", ".join(f"{report.count(k)} {k}" for k in COLOURS)

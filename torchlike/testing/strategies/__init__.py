@@ -8,13 +8,17 @@ from torchlike.testing.strategies.dtypes import DTYPES, dtypes
 from torchlike.testing.strategies.indices import indices
 from torchlike.testing.strategies.modules import ModuleCase, modules
 from torchlike.testing.strategies.profile import register_profile
-from torchlike.testing.strategies.programs import Program, programs
+from torchlike.testing.strategies.programs import InPlaceProgram, programs
 from torchlike.testing.strategies.tensors import LAYOUTS, SHAPES, shapes, tensors
+
+#: `InPlaceProgram` under the name it had before.
+Program = InPlaceProgram
 
 __all__ = [
     "DTYPES",
     "LAYOUTS",
     "SHAPES",
+    "InPlaceProgram",
     "ModuleCase",
     "Program",
     "dtypes",

@@ -9,7 +9,7 @@ from typing import Any
 from torchlike.testing.strategies.hypothesis_package import st
 
 
-class Program:
+class InPlaceProgram:
     """A function of one tensor, ``program(x)``, that makes views and writes through them.
 
     It gives ``x`` and every tensor that it made.
@@ -45,7 +45,7 @@ def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:
     size = tuple(shape)
 
     @st.composite
-    def made(draw: Any) -> Program:
+    def made(draw: Any) -> InPlaceProgram:
         known, lines = {"x": size}, []
         for _ in range(draw(st.integers(1, most))):
             name = draw(st.sampled_from(sorted(known)))
@@ -59,7 +59,7 @@ def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:
                 number = draw(st.sampled_from((2, -1, 0.5, 3)))
                 lines.append(draw(st.sampled_from(_writes(name, known, number))))
         body = "\n    ".join([*lines, f"return {', '.join(known)}{',' * (len(known) == 1)}"])
-        return Program(f"def program(x):\n    {body}\n", size)
+        return InPlaceProgram(f"def program(x):\n    {body}\n", size)
 
     return made()
 

@@ -89,7 +89,7 @@ def tensors(
     def made(kind: Any, size: Any, layout: str, numbers: int, grad: bool) -> Tensor:
         kind = checked(kind, device)
         seed, is_special = divmod(numbers, 2)
-        fill = _Fill(kind, seed, bool(is_special and special), low, high)
+        fill = _RandomFill(kind, seed, bool(is_special and special), low, high)
         t = _MAKERS[layout](fill, tuple(size))
         t = t if str(device) == "cpu" else t.to(device)
         return t.requires_grad_() if grad and kind.category >= 2 else t
@@ -97,7 +97,7 @@ def tensors(
     return st.builds(made, kinds, sizes, st.sampled_from(layouts), st.integers(0, 4095), grads)
 
 
-class _Fill:
+class _RandomFill:
     """Makes tensors of numbers that follow from a seed."""
 
     def __init__(
@@ -139,24 +139,24 @@ class _Fill:
         )
 
 
-def _transposed(fill: _Fill, size: tuple[int, ...]) -> Tensor:
+def _transposed(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
     t = fill(size[::-1])
     return t.permute(*reversed(range(len(size)))) if size else t
 
 
-def _strided(fill: _Fill, size: tuple[int, ...]) -> Tensor:
+def _strided(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
     return fill((*size[:-1], 2 * size[-1]))[..., ::2] if size else fill(size)
 
 
-def _offset(fill: _Fill, size: tuple[int, ...]) -> Tensor:
+def _offset(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
     return fill((size[0] + 2, *size[1:]))[1 : size[0] + 1] if size else fill((3,))[1]
 
 
-def _expanded(fill: _Fill, size: tuple[int, ...]) -> Tensor:
+def _expanded(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
     return fill((1, *size[1:])).expand(size) if size else fill(size)
 
 
-_MAKERS: dict[str, Callable[[_Fill, tuple[int, ...]], Tensor]] = {
+_MAKERS: dict[str, Callable[[_RandomFill, tuple[int, ...]], Tensor]] = {
     "contiguous": lambda fill, size: fill(size),
     "transposed": _transposed,
     "strided": _strided,

@@ -14,7 +14,7 @@ from typing import Any, Generic, cast
 
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataset import IterableDataset, T_co
-from torchlike.utils.data.fetch import ByIndex, Stream, method_of
+from torchlike.utils.data.fetch import ByIndex, IterableFetcher, method_of
 from torchlike.utils.data.processes import staff
 from torchlike.utils.data.processes.order import Workers
 from torchlike.utils.data.sampler import (
@@ -364,4 +364,4 @@ class DataLoader(Generic[T_co]):
 
     def _stream(self, dataset: Any) -> Iterator[Any]:
         collate = method_of(dataset, self.collate_fn, self.dataset)
-        return Stream(dataset, collate, self.batch_size, self.drop_last)
+        return IterableFetcher(dataset, collate, self.batch_size, self.drop_last)

@@ -24,7 +24,7 @@ class ByIndex:
         return self._collate(samples)
 
 
-class Stream:
+class IterableFetcher:
     """Loads what comes next from an iterable dataset. StopIteration at its end.
 
     ``size``: samples in a batch, of which the last one is shorter or left out; None for samples one

@@ -6,6 +6,8 @@ Python's and NumPy's belong to the process. So the first batch is loaded in the 
 the worker's streams in the process's place. Where that has drawn from Python's or NumPy's, all
 batches are loaded so, one after another when they are asked for, and the numbers are those of
 PyTorch's workers; else threads load the others ahead.
+
+For processes the turns are `torchlike.utils.data.processes.order`'s, which says why there are two.
 """
 
 from __future__ import annotations
@@ -78,7 +80,7 @@ def _copied(dataset: Any) -> Any:
     return new
 
 
-class Worker:
+class WorkerContext:
     """One worker: its streams and its dataset."""
 
     def __init__(self, place: int, count: int, base_seed: int, dataset: Any) -> None:
@@ -119,7 +121,7 @@ class Crew:
     """The workers of a loader, for one pass or (persistent) for all."""
 
     def __init__(self, dataset: Any, count: int, base_seed: int, start: Any) -> None:
-        self.workers = [Worker(i, count, base_seed, dataset) for i in range(count)]
+        self.workers = [WorkerContext(i, count, base_seed, dataset) for i in range(count)]
         for worker in self.workers:
             if start is None:
                 break

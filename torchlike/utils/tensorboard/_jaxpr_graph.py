@@ -7,6 +7,7 @@ from typing import Any
 import jax
 
 from torchlike import autograd
+from torchlike._runtime import trees
 from torchlike._runtime.jax_private.equations import called
 from torchlike._runtime.jax_private.jaxprs import is_literal
 from torchlike._runtime.trees import flatten, unflatten
@@ -39,7 +40,7 @@ def graph_of(model: Module, inputs: Any) -> Any:
         stand_ins = dict(zip(state, map(wrap, own), strict=True))
         with reparametrized(model, stand_ins, tie_weights=True):
             result = model(*unflatten(structure, taken))
-        return [x._read() for x in flatten(result)[0] if isinstance(x, Tensor)]
+        return [x._read() for x in trees.leaves(result, Tensor)]
 
     with autograd.no_grad():
         closed = jax.make_jaxpr(program)(

@@ -22,7 +22,7 @@ from jax import lax
 BLOCK = 512
 
 
-class Settings(NamedTuple):
+class ChunkedAttentionSettings(NamedTuple):
     """What of attention is no array."""
 
     is_causal: bool
@@ -37,10 +37,10 @@ class Blocks(NamedTuple):
     rows: int
     columns: int
     size: tuple[int, int]
-    settings: Settings
+    settings: ChunkedAttentionSettings
 
     @classmethod
-    def of(cls, rows: int, columns: int, settings: Settings) -> Blocks:
+    def of(cls, rows: int, columns: int, settings: ChunkedAttentionSettings) -> Blocks:
         size = min(settings.block, rows), min(settings.block, columns)
         if size == (rows, columns) and rows * columns >= BLOCK * BLOCK:
             # XLA takes apart a loop of one turn, and keeps forward's scores for backward.
@@ -114,7 +114,9 @@ class Blocks(NamedTuple):
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5,))
-def attend(query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: Settings) -> jax.Array:
+def attend(
+    query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: ChunkedAttentionSettings
+) -> jax.Array:
     """Return ``softmax(query @ key.T * scale, masked) @ value``, in the dtype of the value.
 
     query (…, L, E), key (…, S, E), value (…, S, V), whose leading dimensions broadcast; ``mask``
@@ -146,7 +148,7 @@ def _at_least_2d(mask: Any) -> jax.Array | None:
 
 
 def _forward(
-    query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: Settings
+    query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: ChunkedAttentionSettings
 ) -> tuple[jax.Array, jax.Array]:
     """Return the result, and the logarithm of each row's sum (…, L, 1)."""
     blocks = Blocks.of(query.shape[-2], key.shape[-2], settings)
@@ -193,13 +195,15 @@ def _forward(
 
 
 def _with_residuals(
-    query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: Settings
+    query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: ChunkedAttentionSettings
 ) -> tuple[Any, Any]:
     out, logs = _forward(query, key, value, mask, seed, settings)
     return out, (query, key, value, mask, seed, out, logs)
 
 
-def _backward(settings: Settings, residuals: Any, cotangent: Any) -> tuple[Any, ...]:
+def _backward(
+    settings: ChunkedAttentionSettings, residuals: Any, cotangent: Any
+) -> tuple[Any, ...]:
     query, key, value, mask, seed, out, logs = residuals
     blocks = Blocks.of(query.shape[-2], key.shape[-2], settings)
     wide = jnp.promote_types(query.dtype, jnp.float32)

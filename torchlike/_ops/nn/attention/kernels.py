@@ -181,7 +181,9 @@ def run(kernel: str, case: Case, scale: float, seed: Any = None, dropout: float 
 
 def _by_chunks(case: Case, scale: float, seed: Any, dropout: float) -> jax.Array:
     query, key, value, mask = case.query, case.key, case.value, case.mask
-    settings = chunked.Settings(case.is_causal, scale, dropout if seed is not None else 0.0)
+    settings = chunked.ChunkedAttentionSettings(
+        case.is_causal, scale, dropout if seed is not None else 0.0
+    )
     heads, shared = query.shape[-3] if query.ndim > 2 else 1, key.shape[-3] if key.ndim > 2 else 1
     if heads == shared or shared == 1 or heads == 1:
         return chunked.attend(query, key, value, mask, seed, settings)

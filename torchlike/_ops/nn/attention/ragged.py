@@ -28,7 +28,7 @@ ROWS, COLUMNS = 64, 64
 WIDE = 256
 
 
-class Settings(NamedTuple):
+class RaggedAttentionSettings(NamedTuple):
     """What is known when the program is compiled."""
 
     scale: float
@@ -80,7 +80,7 @@ class _Visit(NamedTuple):
     low: Any
     high: Any
 
-    def wide(self, settings: Settings) -> tuple[Any, Any]:
+    def wide(self, settings: RaggedAttentionSettings) -> tuple[Any, Any]:
         """Return the block of keys from which on all rows may look at all of a wide block, and how
         many such blocks there are."""
         start, end = self.low, self.n_keys
@@ -94,7 +94,12 @@ class _Visit(NamedTuple):
 
 
 def _visit(
-    n: Any, counts: Any, ends: Any, queries: Sequences, keys: Sequences, settings: Settings
+    n: Any,
+    counts: Any,
+    ends: Any,
+    queries: Sequences,
+    keys: Sequences,
+    settings: RaggedAttentionSettings,
 ) -> _Visit:
     at = jnp.searchsorted(ends, n, side="right").astype(np.int32)
     first = (n - (ends[at] - counts[at])) * ROWS
@@ -117,7 +122,7 @@ def _rows_kept(visit: _Visit, group: int) -> jax.Array:
     return (row < visit.n_rows).reshape(group * ROWS, 1)
 
 
-def _kept(visit: _Visit, j: Any, group: int, settings: Settings) -> jax.Array:
+def _kept(visit: _Visit, j: Any, group: int, settings: RaggedAttentionSettings) -> jax.Array:
     """Return which scores of a block count (group * ROWS, COLUMNS), in the rows of the sequence."""
     shape = (group, ROWS, COLUMNS)
     column = j * COLUMNS + lax.broadcasted_iota(np.int32, shape, 2)
@@ -150,7 +155,7 @@ def attend(
     queries: Sequences,
     keys: Sequences,
     seed: Any,
-    settings: Settings,
+    settings: RaggedAttentionSettings,
 ) -> tuple[jax.Array, jax.Array]:
     """Compute ``softmax(query @ key.T * scale, masked) @ value`` for each sequence, and the
     logarithms of the sums.
@@ -179,7 +184,7 @@ def _forward(
     queries: Sequences,
     keys: Sequences,
     seed: Any,
-    settings: Settings,
+    settings: RaggedAttentionSettings,
 ) -> tuple[jax.Array, jax.Array]:
     wide, group = _wide(query), query.shape[1]
     q, k, v = _padded(query), _padded(key), _padded(value)
@@ -254,14 +259,16 @@ def _attend_forward(
     queries: Sequences,
     keys: Sequences,
     seed: Any,
-    settings: Settings,
+    settings: RaggedAttentionSettings,
 ) -> tuple[Any, Any]:
     found: Any = attend(query, key, value, queries, keys, seed, settings)
     out, logs = found
     return (out, logs), (query, key, value, queries, keys, seed, out, logs)
 
 
-def _attend_backward(settings: Settings, kept: Any, cotangents: Any) -> tuple[Any, ...]:
+def _attend_backward(
+    settings: RaggedAttentionSettings, kept: Any, cotangents: Any
+) -> tuple[Any, ...]:
     query, key, value, queries, keys, seed, out, logs = kept
     found: Any = _gradients(
         query, key, value, *cotangents, out, logs, queries, keys, seed, settings
@@ -281,7 +288,7 @@ def _gradients(
     queries: Sequences,
     keys: Sequences,
     seed: Any,
-    settings: Settings,
+    settings: RaggedAttentionSettings,
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of query, key and value from the cotangents of the results, which are
     ``out`` and ``logs``."""
@@ -292,7 +299,9 @@ def _gradients_forward(*arguments: Any) -> tuple[Any, Any]:
     return _gradients(*arguments), arguments[:-1]
 
 
-def _gradients_backward(settings: Settings, kept: Any, directions: Any) -> tuple[Any, ...]:
+def _gradients_backward(
+    settings: RaggedAttentionSettings, kept: Any, directions: Any
+) -> tuple[Any, ...]:
     query, key, value, along, along_logs, _, _, queries, keys, seed = kept
     found: Any = _second(
         query, key, value, along, along_logs, *directions, queries, keys, seed, settings
@@ -317,7 +326,7 @@ def _second(
     queries: Sequences,
     keys: Sequences,
     seed: Any,
-    settings: Settings,
+    settings: RaggedAttentionSettings,
 ) -> tuple[Any, ...]:
     """Return the gradients of query, key, value, ``along`` and ``along_logs`` from the cotangents
     of what `_gradients` returns."""
@@ -354,7 +363,7 @@ def _backward(
     queries: Sequences,
     keys: Sequences,
     seed: Any,
-    settings: Settings,
+    settings: RaggedAttentionSettings,
 ) -> tuple[Any, Any, Any]:
     wide, group = _wide(query), query.shape[1]
     # What each row of scores gets in common.

@@ -38,7 +38,7 @@ def varlen_attention(
     """
     heads, shared = query.shape[1], key.shape[1]
     factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
-    settings = ragged.Settings(factor, left, right, from_end, dropout_p)
+    settings = ragged.RaggedAttentionSettings(factor, left, right, from_end, dropout_p)
 
     def by_head(x: Any, groups: int) -> Any:
         moved = jnp.moveaxis(x, 0, 1)

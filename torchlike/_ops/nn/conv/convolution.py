@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last
+from torchlike._ops.nn.conv.convolution_gradient import ConvolutionGeometry, channels_last
 from torchlike._ops.nn.conv.shifted_images import convolve_each
 from torchlike._ops.nn.pool.windows import fitting, windows
 from torchlike._runtime import targets
@@ -66,7 +66,7 @@ def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -
         # unless the padding is done beforehand.
         x = jnp.pad(x, [(0, 0), (0, 0), *pads])
         pads = [(0, 0)] * len(pads)
-    geometry = Geometry(tuple(stride), tuple(map(tuple, pads)), tuple(dilation))
+    geometry = ConvolutionGeometry(tuple(stride), tuple(map(tuple, pads)), tuple(dilation))
     kernel = jnp.transpose(weight, (*range(2, weight.ndim), 1, 0))
     return jnp.moveaxis(channels_last(jnp.moveaxis(x, 1, -1), kernel, geometry), -1, 1)
 

@@ -36,7 +36,7 @@ _POSITIONS = 768
 _PARTS = 16
 
 
-class Geometry(NamedTuple):
+class ConvolutionGeometry(NamedTuple):
     """What of a convolution is no array."""
 
     stride: tuple[int, ...]
@@ -44,7 +44,7 @@ class Geometry(NamedTuple):
     dilation: tuple[int, ...]
 
 
-def _convolve(x: Any, weight: Any, geometry: Geometry) -> jax.Array:
+def _convolve(x: Any, weight: Any, geometry: ConvolutionGeometry) -> jax.Array:
     n = x.ndim - 2
     spatial = tuple(range(1, n + 1))
     dims = lax.ConvDimensionNumbers(
@@ -72,14 +72,14 @@ def images_at_once(images: int, positions: int, column: int) -> int:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
-def channels_last(x: Any, weight: Any, geometry: Geometry) -> jax.Array:
+def channels_last(x: Any, weight: Any, geometry: ConvolutionGeometry) -> jax.Array:
     """Return the convolution of x (N, …, C) with weight (…, C, O): (N, …, O)."""
     if shifted_images.pays(weight):
         return shifted_images.convolve(x, weight, *geometry)
     return _convolve(x, weight, geometry)
 
 
-def _jvp(geometry: Geometry, primals: Any, tangents: Any) -> tuple[Any, ...]:
+def _jvp(geometry: ConvolutionGeometry, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, weight), (dx, dweight) = primals, tangents
     out = channels_last(x, weight, geometry)
     parts = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +11,10 @@ from jax import lax
 from torchlike._core import casts
 from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Element, Input, Int, Kind, Str, ints, require_tensor
+from torchlike._dispatch.schema import Element, Input, Int, Ints, Str, require_tensor
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
-_Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
 _COMBINATIONS = (
     "Padding size {size} is not supported for {ndim}D input tensor.\n"
     "Supported combinations for non-constant padding:\n"
@@ -45,7 +44,7 @@ def _check_result(x: Any, pads: Any) -> None:
     memory_order=of_first,
     grad_name="ConstantPadNdBackward0",
 )
-def constant_pad_op(input: Input, pad: _Ints, value: Element):
+def constant_pad_op(input: Input, pad: Ints, value: Element):
     """Surround with ``value``; negative padding crops."""
     if 2 * input.ndim < len(pad):
         raise RuntimeError(
@@ -103,7 +102,7 @@ def _of_border(result: Any, operands: Any, spec: Any, statics: Any) -> None:
     memory_order=_of_border,
     grad_name="BorderPadBackward0",
 )
-def border_pad_op(input: Input, pad: _Ints, mode: Str):
+def border_pad_op(input: Input, pad: Ints, mode: Str):
     """Surround with reflected, repeated or wrapped values."""
     pads = _pairs(pad, input.ndim)
     n = len(pad) // 2

@@ -11,7 +11,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,14 +22,13 @@ from torchlike._core import dtypes
 from torchlike._core.memory_size import check_count
 from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import Bool, Input, Kind, Static, Str, ints
+from torchlike._dispatch.schema import Bool, Input, Ints, Static, Str
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.image.byte_resampling import resampled_bytes
 from torchlike._ops.nn.image.kept_sizes import goes_in_pixels, two_directions
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
-_Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 _DIMS_OF = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
@@ -174,7 +173,7 @@ def _antialiased(
 )
 def interpolate_op(
     input: Input,
-    size: _Ints,
+    size: Ints,
     factors: Static,
     mode: Str,
     align_corners: Bool,
@@ -573,7 +572,7 @@ def grid_sample(
     needs="nothing",
     grad_name="AffineGridGeneratorBackward0",
 )
-def affine_grid_op(theta: Input, size: _Ints, align_corners: Bool):
+def affine_grid_op(theta: Input, size: Ints, align_corners: Bool):
     """Return the positions (N, …, n) to which affine maps (N, n, n + 1) send the unit grid."""
     spatial = size[2:]
     axes = []

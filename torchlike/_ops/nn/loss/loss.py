@@ -19,6 +19,7 @@ from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
+from torchlike._ops.promotion import widened
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -35,10 +36,6 @@ def reduced(loss: Any, reduction: str) -> jax.Array:
             )
         return division.mean(loss)
     return jnp.sum(loss) if reduction == "sum" else loss
-
-
-def _wide(x: Any) -> jax.Array:
-    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
 # -- checks ----------------------------------------------------------------------------------------
@@ -129,7 +126,7 @@ def _nll(
     chosen = lax.broadcasted_iota(np.int32, logp.shape, dim) == jnp.expand_dims(target, dim)
     # Where there is no such class nothing can be raised inside jit: NaN shows it.
     exists = (target >= 0) & (target < classes)
-    weighted = logp if weight is None else logp * _class_weights(_wide(weight), dim, logp.ndim)
+    weighted = logp if weight is None else logp * _class_weights(widened(weight), dim, logp.ndim)
     picked = jnp.sum(jnp.where(chosen, weighted, 0), dim)
     loss = jnp.where(kept, jnp.where(exists, -picked, jnp.nan), 0)
     if smoothing:
@@ -139,7 +136,7 @@ def _nll(
         return reduced(loss, reduction)
     if weight is None:
         return jnp.sum(loss) / jnp.sum(kept, dtype=np.int32).astype(loss.dtype)
-    of_target = jnp.sum(jnp.where(chosen, _class_weights(_wide(weight), dim, logp.ndim), 0), dim)
+    of_target = jnp.sum(jnp.where(chosen, _class_weights(widened(weight), dim, logp.ndim), 0), dim)
     return jnp.sum(loss) / jnp.sum(jnp.where(kept, of_target, 0))
 
 
@@ -156,7 +153,7 @@ def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int
     _check_shapes(input, target)
     floats_only(input, "nll_loss_out_frame")
     _check_weight(weight, input.shape[0 if input.ndim == 1 else 1], input)
-    return _nll(_wide(input), target, weight, ignore_index, reduction, 0.0).astype(input.dtype)
+    return _nll(widened(input), target, weight, ignore_index, reduction, 0.0).astype(input.dtype)
 
 
 @op(
@@ -189,7 +186,7 @@ def cross_entropy_op(
     _check_shapes(input, target)
     dim = 0 if input.ndim == 1 else 1
     _check_weight(weight, input.shape[dim], input)
-    logp = jax.nn.log_softmax(_wide(input), dim)
+    logp = jax.nn.log_softmax(widened(input), dim)
     return _nll(logp, target, weight, ignore_index, reduction, label_smoothing).astype(input.dtype)
 
 
@@ -234,12 +231,12 @@ def cross_entropy_probabilities(
     classes = input.shape[dim]
     _check_weight(weight, classes, input, "cross_entropy: ")
     out_dtype = jnp.promote_types(input.dtype, target.dtype)
-    logp = jax.nn.log_softmax(_wide(input), dim)
-    share = _wide(target)
+    logp = jax.nn.log_softmax(widened(input), dim)
+    share = widened(target)
     if label_smoothing:
         share = share * (1 - label_smoothing) + label_smoothing / classes
     if weight is not None:
-        logp = logp * _class_weights(_wide(weight), dim, logp.ndim)
+        logp = logp * _class_weights(widened(weight), dim, logp.ndim)
     loss = -jnp.sum(logp * share, dim)
     if reduction == "mean":
         total = jnp.sum(loss) / (input.size / classes if input.size else jnp.nan)

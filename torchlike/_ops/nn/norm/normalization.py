@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Annotated, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,27 +24,21 @@ from torchlike._dispatch.schema import (
     Float,
     Input,
     Int,
-    Kind,
+    Ints,
     OptFloat,
     OptInput,
     Scalar,
-    ints,
     require_tensor,
 )
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.pool.pooling import means_only
-from torchlike._ops.promotion import in_float32, promoted_float
+from torchlike._ops.promotion import in_float32, promoted_float, widened
 from torchlike._runtime import mixed_operands, targets
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _SPACES = ("", "nn.functional")
-_Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
-
-
-def _wide(x: Any) -> jax.Array:
-    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -75,9 +69,9 @@ def _standardized_jvp(
 
 def _affine(y: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> jax.Array:
     if weight is not None:
-        y = y * _wide(weight).reshape(shape)
+        y = y * widened(weight).reshape(shape)
     if bias is not None:
-        y = y + _wide(bias).reshape(shape)
+        y = y + widened(bias).reshape(shape)
     return y
 
 
@@ -146,11 +140,11 @@ def batch_norm_train(
     channels = _checked_channels(input, running_mean, running_var, weight, bias)
     if not input.size:  # has no mean, and moves none
         shape = (1, channels) + (1,) * (input.ndim - 2)
-        y = _affine(_wide(input), weight, bias, shape).astype(input.dtype)
+        y = _affine(widened(input), weight, bias, shape).astype(input.dtype)
         kept = () if running_mean is None else (running_mean, running_var)
         return y, *map(lax.stop_gradient, kept)
     axis = input.ndim - 1 if by_last else 1
-    x = jnp.moveaxis(_wide(input), 1, axis)
+    x = jnp.moveaxis(widened(input), 1, axis)
     over = tuple([d for d in range(input.ndim) if d != axis])
     y, mean, var = _standardized(x, over, eps)
     y = _affine(y, weight, bias, mean.shape)
@@ -205,9 +199,9 @@ def batch_norm_eval(
     """Normalise each channel by its running statistics."""
     channels = _checked_channels(input, running_mean, running_var, weight, bias)
     shape = (1, channels) + (1,) * (input.ndim - 2) if input.ndim > 1 else (channels,)
-    mean = lax.stop_gradient(_wide(running_mean)).reshape(shape)
-    scale = lax.rsqrt(lax.stop_gradient(_wide(running_var)) + eps).reshape(shape)
-    return _affine((_wide(input) - mean) * scale, weight, bias, shape).astype(input.dtype)
+    mean = lax.stop_gradient(widened(running_mean)).reshape(shape)
+    scale = lax.rsqrt(lax.stop_gradient(widened(running_var)) + eps).reshape(shape)
+    return _affine((widened(input) - mean) * scale, weight, bias, shape).astype(input.dtype)
 
 
 def _batch_norm(
@@ -431,7 +425,7 @@ def _check_normalized(
 )
 def layer_norm_op(
     input: Input,
-    normalized_shape: _Ints,
+    normalized_shape: Ints,
     weight: OptInput = None,
     bias: OptInput = None,
     eps: Float = 1e-05,
@@ -449,7 +443,7 @@ def layer_norm_op(
                 "mixed dtype (CPU): expect parameter to have scalar type of "
                 f"{scalar_type_of(input)}"
             )
-    y, _, _ = _standardized(_wide(input), over, eps)
+    y, _, _ = _standardized(widened(input), over, eps)
     return _affine(y, weight, bias, normalized_shape).astype(input.dtype)
 
 
@@ -486,7 +480,7 @@ def _int_tuple(value: Any, name: str) -> Any:
 
 
 @op(namespaces=_SPACES, method=False, grad_name="FusedRmsNormBackward0")
-def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps: OptFloat = None):
+def rms_norm(input: Input, normalized_shape: Ints, weight: OptInput = None, eps: OptFloat = None):
     """Return ``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang &
     Sennrich 2019); ``eps`` is the dtype's machine epsilon unless given."""
     if not input.ndim:
@@ -494,7 +488,7 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
     over = _check_normalized(input, normalized_shape, weight, None, "")
     if input.dtype.kind != "c":
         floats_only(input, "rms_norm")
-    x = _wide(input)
+    x = widened(input)
     if eps is None:
         eps = float(ml_dtypes.finfo(x.real.dtype).eps)
     energy = jnp.mean(x * x, over, keepdims=True) + eps
@@ -543,7 +537,7 @@ def group_norm_op(
             )
     floats_only(input, "GroupNormKernelImpl")
     rest = input.size // max(input.shape[0] * num_groups, 1)
-    grouped = _wide(input).reshape(input.shape[0], num_groups, rest)
+    grouped = widened(input).reshape(input.shape[0], num_groups, rest)
     y, _, _ = _standardized(grouped, (2,), eps)
     shape = (-1,) + (1,) * (input.ndim - 2)
     return _affine(y.reshape(input.shape), weight, bias, shape).astype(input.dtype)

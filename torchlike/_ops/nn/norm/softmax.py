@@ -28,7 +28,7 @@ from torchlike._dispatch.synonyms import with_synonyms
 from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
-from torchlike._ops.promotion import in_float32, promoted, promoted_float
+from torchlike._ops.promotion import in_float32, promoted, promoted_float, widened
 from torchlike._ops.reduce.reduction import axes, vector_norm
 from torchlike.tensor import Tensor
 
@@ -45,20 +45,15 @@ def _prepared(input: Any, dim: int, dtype: Any, kernel: str) -> tuple[Any, int]:
     return (x if x.ndim else x.reshape(1)), d
 
 
-def _wide(x: Any) -> jax.Array:
-    """Return 16-bit floats as float32, in which they are normalised, as PyTorch's kernels do."""
-    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
-
-
 def _softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Array:
-    y, g = _wide(out), _wide(cotangent)
+    y, g = widened(out), widened(cotangent)
     d = errors.wrap_dim(dim, y.ndim)
     inner = jnp.sum(y * g, d, keepdims=True) if y.ndim else y * g
     return (y * (g - inner)).astype(out.dtype)
 
 
 def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Array:
-    y, g = _wide(out), _wide(cotangent)
+    y, g = widened(out), widened(cotangent)
     d = errors.wrap_dim(dim, y.ndim)
     total = jnp.sum(g, d, keepdims=True) if y.ndim else g
     return (g - jnp.exp(y) * total).astype(out.dtype)
@@ -74,7 +69,7 @@ def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Arr
 def softmax_op(input: Input, dim: Int, dtype: DType = None):
     """Return ``exp(input) / sum(exp(input))`` along ``dim``; the input already has its dtype."""
     x, d = _prepared(input, dim, dtype, "softmax")
-    return jax.nn.softmax(_wide(x), d).astype(x.dtype).reshape(input.shape)
+    return jax.nn.softmax(widened(x), d).astype(x.dtype).reshape(input.shape)
 
 
 @op(
@@ -87,7 +82,7 @@ def softmax_op(input: Input, dim: Int, dtype: DType = None):
 def log_softmax_op(input: Input, dim: Int, dtype: DType = None):
     """Return ``log(softmax(input))`` along ``dim``, without overflow."""
     x, d = _prepared(input, dim, dtype, "log_softmax")
-    return jax.nn.log_softmax(_wide(x), d).astype(x.dtype).reshape(input.shape)
+    return jax.nn.log_softmax(widened(x), d).astype(x.dtype).reshape(input.shape)
 
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:

@@ -29,7 +29,7 @@ def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {have} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    return make_view(input, views.step(views.Unfold, d, size, step), (), "UnfoldBackward0")
+    return make_view(input, views.step(views.UnfoldStep, d, size, step), (), "UnfoldBackward0")
 
 
 def whole_memory(input: Tensor, name: str, *, of_one_dtype: bool = True) -> Geometry:

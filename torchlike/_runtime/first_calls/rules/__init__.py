@@ -15,6 +15,6 @@ from torchlike._runtime.first_calls.rules import (
     special,
     windows,
 )
-from torchlike._runtime.first_calls.rules.registry import RULES, Equation, TooLong, Unsupported
+from torchlike._runtime.first_calls.rules.registry import RULES, Equation, NoNumpyRule, TooLong
 
-__all__ = ["RULES", "Equation", "TooLong", "Unsupported"]
+__all__ = ["RULES", "Equation", "NoNumpyRule", "TooLong"]

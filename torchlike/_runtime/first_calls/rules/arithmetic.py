@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._runtime.first_calls.rules.registry import (
     Equation,
-    Unsupported,
+    NoNumpyRule,
     is_complex,
     is_float,
     is_integer,
@@ -113,7 +113,7 @@ def _sign(eqn: Equation) -> Callable[..., Any]:
 @rule("rsqrt")
 def _rsqrt(eqn: Equation) -> Callable[..., Any]:
     if is_complex(eqn.dtype):
-        raise Unsupported("complex numbers")
+        raise NoNumpyRule("complex numbers")
     one = np.ones((), eqn.dtype)
     return lambda x: one / np.sqrt(x)
 
@@ -121,7 +121,7 @@ def _rsqrt(eqn: Equation) -> Callable[..., Any]:
 @rule("logistic")
 def _logistic(eqn: Equation) -> Callable[..., Any]:
     if is_complex(eqn.dtype):
-        raise Unsupported("complex numbers")
+        raise NoNumpyRule("complex numbers")
     one = np.ones((), eqn.dtype)
     return lambda x: one / (one + np.exp(-x))
 
@@ -130,7 +130,7 @@ def _logistic(eqn: Equation) -> Callable[..., Any]:
 def _log2(eqn: Equation) -> Callable[..., Any]:
     """Return the function that computes a natural logarithm times a constant, as XLA does."""
     if is_complex(eqn.dtype):
-        raise Unsupported("complex numbers")
+        raise NoNumpyRule("complex numbers")
     per_octave = np.asarray(math.log2(math.e), eqn.dtype)
     return lambda x: np.log(x) * per_octave
 
@@ -158,7 +158,7 @@ def _polynomial(eqn: Equation) -> Callable[..., Any]:
 def _div(eqn: Equation) -> Callable[..., Any]:
     dtype = eqn.dtype
     if is_complex(dtype):
-        raise Unsupported("complex numbers")
+        raise NoNumpyRule("complex numbers")
     if not is_integer(dtype):
         return np.true_divide
     minus_one, one = np.array(-1).astype(dtype), np.ones((), dtype)
@@ -193,7 +193,7 @@ def _rem(eqn: Equation) -> Callable[..., Any]:
 def _pow(eqn: Equation) -> Callable[..., Any]:
     base, exponent = eqn.operands
     if not is_float(base.dtype):
-        raise Unsupported("pow of integers or complex numbers")
+        raise NoNumpyRule("pow of integers or complex numbers")
     if exponent.dtype == base.dtype:
         return np.power
     return lambda x, y: np.power(x, y.astype(base.dtype))
@@ -204,7 +204,7 @@ def _integer_pow(eqn: Equation) -> Callable[..., Any]:
     exponent = eqn.params["y"]
     dtype = eqn.dtype
     if is_complex(dtype) and exponent < 0:
-        raise Unsupported("complex numbers")
+        raise NoNumpyRule("complex numbers")
     one = np.ones((), dtype)
 
     def by_squaring(x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._runtime.first_calls.rules.registry import Equation, TooLong, Unsupported, rule
+from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule, TooLong, rule
 
 #: Turns of a loop whose number is a value. They are counted, not timed: runs repeat.
 _MOST_TURNS = 10_000
@@ -24,7 +24,7 @@ def _cond(eqn: Equation) -> Callable[..., Any]:
 def _while(eqn: Equation) -> Callable[..., Any]:
     condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     if condition.out_avals[0].shape:
-        raise Unsupported("a loop over a batch")
+        raise NoNumpyRule("a loop over a batch")
     goes_on, turn = eqn.evaluator(condition), eqn.evaluator(body)
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
 
@@ -77,4 +77,4 @@ def _platform_index(eqn: Equation) -> Callable[..., Any]:
         if names is None or "cpu" in names:
             index = np.asarray(k, np.int32)
             return lambda *_: index
-    raise Unsupported("platform_index without the CPU")
+    raise NoNumpyRule("platform_index without the CPU")

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._runtime.first_calls.rules.registry import (
     Equation,
-    Unsupported,
+    NoNumpyRule,
     is_complex,
     is_float,
     is_integer,
@@ -69,6 +69,6 @@ def _reduce_precision(eqn: Equation) -> Callable[..., Any]:
     bits = eqn.params["exponent_bits"], eqn.params["mantissa_bits"]
     narrow = _BY_BITS.get(bits)
     if narrow is None:
-        raise Unsupported(f"reduce_precision to {bits[0]} and {bits[1]} bits")
+        raise NoNumpyRule(f"reduce_precision to {bits[0]} and {bits[1]} bits")
     dtype = eqn.dtype
     return lambda x: x.astype(narrow).astype(dtype)

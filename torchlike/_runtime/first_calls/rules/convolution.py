@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from torchlike._runtime.first_calls.rules.products import matmul
-from torchlike._runtime.first_calls.rules.registry import Equation, Unsupported, rule, working
+from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule, rule, working
 from torchlike._runtime.first_calls.rules.shapes import padded_places
 
 
@@ -27,7 +27,7 @@ def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
         zeros = np.zeros(eqn.shape, dtype)
         return lambda x, w: zeros
     if params["batch_group_count"] > 1 and params["feature_group_count"] > 1:
-        raise Unsupported("groups of the batch and of the channels at once")
+        raise NoNumpyRule("groups of the batch and of the channels at once")
     spread = _spreader(eqn)
     groups, of_batch = params["feature_group_count"], params["batch_group_count"]
     strides, dilation = params["window_strides"], params["rhs_dilation"]

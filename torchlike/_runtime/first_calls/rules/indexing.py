@@ -16,8 +16,8 @@ from jax.lax import GatherScatterMode
 
 from torchlike._runtime.first_calls.rules.registry import (
     Equation,
+    NoNumpyRule,
     Rule,
-    Unsupported,
     is_complex,
     is_float,
     rule,
@@ -168,7 +168,7 @@ def _scattering(ufunc: np.ufunc | None) -> Rule:
         numbers = eqn.params["dimension_numbers"]
         operand, indices, updates = eqn.operands
         if is_complex(operand.dtype) and ufunc not in (None, np.add, np.subtract):
-            raise Unsupported("complex numbers")
+            raise NoNumpyRule("complex numbers")
         rank = len(operand.shape)
         inserted, batching = numbers.inserted_window_dims, numbers.operand_batching_dims
         kept = [d for d in range(rank) if d not in inserted and d not in batching]

@@ -9,8 +9,8 @@ import numpy as np
 
 from torchlike._runtime.first_calls.rules.registry import (
     Equation,
+    NoNumpyRule,
     Rule,
-    Unsupported,
     is_complex,
     is_float,
     is_half,
@@ -22,7 +22,7 @@ from torchlike._runtime.first_calls.rules.registry import (
 def _sort(eqn: Equation) -> Callable[..., Any]:
     dim, n_keys = eqn.params["dimension"], eqn.params["num_keys"]
     if any(is_complex(aval.dtype) for aval in eqn.operands[:n_keys]):
-        raise Unsupported("sorting complex numbers")
+        raise NoNumpyRule("sorting complex numbers")
     # float32 holds every half, in the same order, and sorts several times as fast.
     widen = [is_half(aval.dtype) for aval in eqn.operands[:n_keys]]
 
@@ -75,7 +75,7 @@ def _top_k(eqn: Equation) -> Callable[..., Any]:
     operand, (_, places) = eqn.operands[0], eqn.results
     last = len(operand.shape) - 1
     if eqn.params.get("axis", last) not in (-1, last) or is_complex(operand.dtype):
-        raise Unsupported("top_k along another dimension")
+        raise NoNumpyRule("top_k along another dimension")
     k, order = eqn.params["k"], _total_order(operand.dtype)
 
     def largest(x: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._runtime import blas_threads
-from torchlike._runtime.first_calls.rules.registry import Equation, Unsupported, rule, working
+from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule, rule, working
 
 
 def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def _dot_general(eqn: Equation) -> Callable[..., Any]:
     shape, dtype = eqn.shape, np.dtype(eqn.dtype)
     wide = working(dtype)
     if wide == np.bool_:
-        raise Unsupported("products of bools")
+        raise NoNumpyRule("products of bools")
     a, b = eqn.operands
     free_a = [d for d in range(len(a.shape)) if d not in summed_a and d not in batch_a]
     free_b = [d for d in range(len(b.shape)) if d not in summed_b and d not in batch_b]

@@ -10,8 +10,8 @@ import numpy as np
 
 from torchlike._runtime.first_calls.rules.registry import (
     Equation,
+    NoNumpyRule,
     Rule,
-    Unsupported,
     highest,
     is_complex,
     is_half,
@@ -25,7 +25,7 @@ def _reducing(ufunc: np.ufunc, identity: Callable[[Any], Any]) -> Rule:
         axes, dtype = tuple(eqn.params["axes"]), eqn.dtype
         extremum = ufunc in (np.maximum, np.minimum)
         if is_complex(dtype) and extremum:
-            raise Unsupported("extrema of complex numbers")
+            raise NoNumpyRule("extrema of complex numbers")
         if math.prod(eqn.operands[0].shape) == 0:
             value = np.full(eqn.shape, identity(dtype), dtype)
             return lambda x: value
@@ -57,7 +57,7 @@ for _name, _ufunc, _identity in (
 def _place_of(function: Callable[..., Any]) -> Rule:
     def place(eqn: Equation) -> Callable[..., Any]:
         if is_complex(eqn.operands[0].dtype) or len(eqn.params["axes"]) != 1:
-            raise Unsupported("place of an extremum")
+            raise NoNumpyRule("place of an extremum")
         (dim,), dtype = eqn.params["axes"], np.dtype(eqn.params["index_dtype"])
         return lambda x: function(x, axis=dim).astype(dtype)
 
@@ -72,7 +72,7 @@ def _cumulative(ufunc: np.ufunc) -> Rule:
     def accumulation(eqn: Equation) -> Callable[..., Any]:
         dim, backwards, dtype = eqn.params["axis"], eqn.params["reverse"], eqn.dtype
         if is_half(dtype) or is_complex(dtype):
-            raise Unsupported("cumulative results in half precision or complex")
+            raise NoNumpyRule("cumulative results in half precision or complex")
 
         def along(x: Any) -> np.ndarray:
             return ufunc.accumulate(x, axis=dim, dtype=dtype)

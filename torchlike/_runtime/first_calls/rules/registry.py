@@ -2,7 +2,7 @@
 
 A rule is given an ``Equation`` once, when a program is made, and returns the function that computes
 it: NumPy arrays in, an array out (a list of them, for primitives with several results). It raises
-``Unsupported`` for what it cannot do as XLA does; the whole program is compiled then.
+``NoNumpyRule`` for what it cannot do as XLA does; the whole program is compiled then.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import ml_dtypes
 import numpy as np
 
 
-class Unsupported(Exception):
+class NoNumpyRule(Exception):
     """NumPy has no rule for this equation."""
 
 
-class TooLong(Unsupported):
+class TooLong(NoNumpyRule):
     """A loop turns out to be longer than NumPy should run it."""
 
 
@@ -74,7 +74,7 @@ def real_ufuncs(**functions: Callable[..., Any]) -> None:
     def make(function: Callable[..., Any]) -> Rule:
         def find(eqn: Equation) -> Callable[..., Any]:
             if is_complex(eqn.operands[0].dtype):
-                raise Unsupported("complex numbers")
+                raise NoNumpyRule("complex numbers")
             return function
 
         return find

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._runtime.first_calls.rules.registry import Equation, Unsupported, rule
+from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule, rule
 
 
 def beside_ones(eqn: Equation) -> tuple[int, ...]:
@@ -22,7 +22,7 @@ def beside_ones(eqn: Equation) -> tuple[int, ...]:
 @rule("broadcast_in_dim")
 def _broadcast_in_dim(eqn: Equation) -> Callable[..., Any]:
     if len(eqn.operands) > 1:
-        raise Unsupported("broadcast_in_dim with sizes that are values")
+        raise NoNumpyRule("broadcast_in_dim with sizes that are values")
     shape, sizes = eqn.shape, beside_ones(eqn)
     if sizes == shape:
         return lambda x: np.reshape(x, shape)
@@ -130,7 +130,7 @@ def _tile(eqn: Equation) -> Callable[..., Any]:
 @rule("iota")
 def _iota(eqn: Equation) -> Callable[..., Any]:
     if eqn.operands:
-        raise Unsupported("iota with sizes that are values")
+        raise NoNumpyRule("iota with sizes that are values")
     dim, shape, dtype = eqn.params["dimension"], eqn.shape, eqn.dtype
     sizes = tuple(n if d == dim else 1 for d, n in enumerate(shape))
     values = np.broadcast_to(np.arange(shape[dim]).astype(dtype).reshape(sizes), shape)
@@ -140,7 +140,7 @@ def _iota(eqn: Equation) -> Callable[..., Any]:
 @rule("device_put")
 def _device_put(eqn: Equation) -> Callable[..., Any]:
     if any(device is not None for device in eqn.params["devices"]):
-        raise Unsupported("device_put to a device")
+        raise NoNumpyRule("device_put to a device")
     return lambda *values: list(values)
 
 

@@ -10,8 +10,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from torchlike._runtime.first_calls.rules.registry import (
     Equation,
+    NoNumpyRule,
     Rule,
-    Unsupported,
     highest,
     is_complex,
     is_half,
@@ -26,9 +26,9 @@ def _windowed(ufunc: np.ufunc, identity: Callable[[Any], Any]) -> Rule:
         pads, dilation = eqn.params["padding"], eqn.params["window_dilation"]
         operand, shape, dtype = eqn.operands[0], eqn.shape, eqn.dtype
         if any(step != 1 for step in eqn.params["base_dilation"]) or is_complex(dtype):
-            raise Unsupported("windows over a dilated or complex array")
+            raise NoNumpyRule("windows over a dilated or complex array")
         if is_half(dtype) or 0 in operand.shape or 0 in shape or min(map(min, pads), default=0) < 0:
-            raise Unsupported("windows in half precision, over nothing, or cut off")
+            raise NoNumpyRule("windows in half precision, over nothing, or cut off")
         fill, is_padded = identity(dtype), any(map(any, pads))
         axes = tuple(range(len(sizes), 2 * len(sizes)))
 

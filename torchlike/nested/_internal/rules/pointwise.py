@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._core.extension import name_of
 from torchlike._dispatch import memory_order
-from torchlike.nested._internal.base import OTHERWISE, name_of
+from torchlike.nested._internal.base import OTHERWISE
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded

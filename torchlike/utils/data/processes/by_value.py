@@ -109,7 +109,7 @@ class Pickler(pickle.Pickler):
             return getattr, (dataclasses, _ONLY[kind])
         if kind is _FIELD_KIND:
             return getattr, (dataclasses, obj.name)
-        if hasattr(kind, "__getattr__") and _is_plain(kind):
+        if hasattr(kind, "__getattr__") and _consists_of_attributes(kind):
             # Unpickling would ask the new object, which has nothing yet, for __setstate__: what
             # passes on whatever it has not would ask itself without end.
             return object.__new__, (kind,), vars(obj), None, None, _set_attributes
@@ -134,7 +134,7 @@ class Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _is_plain(kind: type) -> bool:
+def _consists_of_attributes(kind: type) -> bool:
     """Return whether objects of a class consist of their attributes, and the class does not define
     how they are pickled."""
     return (
@@ -144,12 +144,12 @@ def _is_plain(kind: type) -> bool:
         and not hasattr(kind, "__setstate__")
         and not hasattr(kind, "__getnewargs__")
         and not hasattr(kind, "__getnewargs_ex__")
-        and kind.__basicsize__ == _Plain.__basicsize__
+        and kind.__basicsize__ == _PlainAttributes.__basicsize__
         and kind.__itemsize__ == 0
     )
 
 
-class _Plain:
+class _PlainAttributes:
     """Has attributes, and nothing else."""
 
 

@@ -2,6 +2,10 @@
 
 Jobs go to the workers in turn, ``ahead`` of them for each; one more goes out with each batch that
 is given out. Batches are given out in the order of their jobs or (``in_order=False``) as they come.
+
+`torchlike.utils.data.workers` hands jobs out in the same turns where workers are threads, and is no
+part of this: there a batch is a future that is waited for, here a message of a process that may
+also be late, end before its time, or belong to the pass before.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from typing import Any
 from torchlike._utils import ExceptionWrapper
 from torchlike.utils.data.processes import parcels
 from torchlike.utils.data.processes.links import Closed, ready
-from torchlike.utils.data.processes.staff import Job, Worker
+from torchlike.utils.data.processes.staff import Job, WorkerProcess
 from torchlike.utils.data.processes.worker import BATCH, ENDED, ERROR, RESUMED
 
 #: Seconds after which a worker is asked for that says nothing.
@@ -54,7 +58,7 @@ class Workers:
     ) -> None:
         self._ahead, self._in_order, self._timeout = ahead, in_order, timeout
         self._persistent = persistent
-        self._staff: list[Worker] = []
+        self._staff: list[WorkerProcess] = []
         self._finalizer = weakref.finalize(self, _dismiss, self._staff)
         for place in range(count):
             self._staff.append(job.start(place, count, seed))
@@ -203,13 +207,13 @@ class Workers:
             self._come.append((place, *self._opened(worker, body, descriptors)))
         return True
 
-    def _opened(self, worker: Worker, body: bytes, descriptors: list[int]) -> Any:
+    def _opened(self, worker: WorkerProcess, body: bytes, descriptors: list[int]) -> Any:
         try:
             return parcels.unpacked(body[8:], descriptors, worker.received)
         except Exception as error:  # a class that is not to be found here
             return ERROR, int.from_bytes(body[:8], "little", signed=True), error
 
-    def _fail_for(self, gone: list[Worker]) -> None:
+    def _fail_for(self, gone: list[WorkerProcess]) -> None:
         pids = ", ".join(str(worker.pid) for worker in gone)
         how = "; ".join(_told(worker.code(2.0)) for worker in gone)
         self._fail(f"DataLoader worker (pid(s) {pids}) exited unexpectedly ({how})")
@@ -235,7 +239,7 @@ def _told(code: int | None) -> str:
     return f"killed by signal {code}"
 
 
-def _dismiss(staff: list[Worker]) -> None:
+def _dismiss(staff: list[WorkerProcess]) -> None:
     """End workers by themselves: each finds its link closed; one that does not is killed."""
     for worker in staff:
         worker.link.close()

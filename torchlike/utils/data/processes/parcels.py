@@ -32,7 +32,7 @@ _INLINE = 1 << 14
 _LEAST = 1 << 9
 
 
-class _Pickler(by_value.Pickler):
+class _ParcelPickler(by_value.Pickler):
     def __init__(self, file: Any, rooms: Rooms | None, whole: bool) -> None:
         self.buffers: list[Any] = []
         # No method of this object, which would refer to itself: the memory that it refers to is to
@@ -140,14 +140,14 @@ def packed(obj: Any, rooms: Rooms | None = None) -> tuple[bytes, list[int], list
     return _laid_out(file.getbuffer(), pickler, rooms)
 
 
-def _pickled(obj: Any, rooms: Rooms | None, whole: bool) -> tuple[io.BytesIO, _Pickler]:
+def _pickled(obj: Any, rooms: Rooms | None, whole: bool) -> tuple[io.BytesIO, _ParcelPickler]:
     file = io.BytesIO()
-    pickler = _Pickler(file, rooms, whole)
+    pickler = _ParcelPickler(file, rooms, whole)
     pickler.dump(obj)
     return file, pickler
 
 
-def _laid_out(body: Any, pickler: _Pickler, rooms: Rooms | None) -> Any:
+def _laid_out(body: Any, pickler: _ParcelPickler, rooms: Rooms | None) -> Any:
     parts = [body, *pickler.buffers]
     head: dict[str, Any] = {"sizes": [part.nbytes for part in parts]}
     descriptors = [block.descriptor for block in pickler.blocks]

@@ -28,12 +28,12 @@ _PATIENCE = 120.0
 _MOST_TO_COPY = 1 << 30
 
 _lock = threading.Lock()
-_current: Server | None = None
+_current: WorkerServer | None = None
 #: Modules that compute when they are imported: the server leaves them to the workers.
 _spoiling: set[str] = set()
 
 
-class Server:
+class WorkerServer:
     """The server of this process."""
 
     def __init__(self) -> None:
@@ -149,10 +149,10 @@ def begin() -> None:
         _get()
 
 
-def _get() -> Server:
+def _get() -> WorkerServer:
     global _current
     if _current is None or not _current.is_ours:
-        _current = Server()
+        _current = WorkerServer()
     return _current
 
 
@@ -161,10 +161,10 @@ def _drop() -> None:
     _current = None  # it ends when its last worker has
 
 
-class Worker:
+class WorkerProcess:
     """A worker process: what it is sent, and what comes from it."""
 
-    def __init__(self, server: Server, link: Link, pid: int) -> None:
+    def __init__(self, server: WorkerServer, link: Link, pid: int) -> None:
         self.server, self.link, self.pid = server, link, pid
         self.received = Received()
 
@@ -193,7 +193,7 @@ class Job:
         self._body, self._descriptors, self._keep, modules = parcels.packed(task)
         self._modules = sorted(modules)
 
-    def start(self, place: int, count: int, seed: int) -> Worker:
+    def start(self, place: int, count: int, seed: int) -> WorkerProcess:
         """Start a worker that does the job."""
         with _lock:
             for _ in range(3):
@@ -206,7 +206,7 @@ class Job:
                     _drop()
         raise RuntimeError("DataLoader's fork server does not start: its errors stand above")
 
-    def _start(self, server: Server, place: int, count: int, seed: int) -> Worker:
+    def _start(self, server: WorkerServer, place: int, count: int, seed: int) -> WorkerProcess:
         link, theirs = pair()
         request = {
             "place": place,
@@ -223,7 +223,7 @@ class Job:
             raise
         finally:
             theirs.close()
-        return Worker(server, link, pid)
+        return WorkerProcess(server, link, pid)
 
 
 def _outputs() -> tuple[int, int]:

@@ -21,7 +21,7 @@ from torchlike._runtime.first_calls.settings import settings
 from torchlike._utils import ExceptionWrapper
 from torchlike.random import manual_seed
 from torchlike.utils.data import collate
-from torchlike.utils.data.fetch import ByIndex, Stream
+from torchlike.utils.data.fetch import ByIndex, IterableFetcher
 from torchlike.utils.data.processes import parcels
 from torchlike.utils.data.processes.links import Closed, Link
 from torchlike.utils.data.processes.rooms import Rooms
@@ -148,7 +148,9 @@ class _Worker:
 
     def _loading(self, task: dict[str, Any]) -> Any:
         if task["iterable"]:
-            return Stream(task["dataset"], task["collate"], task["size"], task["drop_last"])
+            return IterableFetcher(
+                task["dataset"], task["collate"], task["size"], task["drop_last"]
+            )
         return ByIndex(task["dataset"], task["collate"], task["batched"])
 
     def _tell(self, kind: int, order: int, what: Any) -> None:
