@@ -1,5 +1,8 @@
 """What eager code refuses for a value, compiled code refuses: the same error, later."""
 
+import types
+
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -47,3 +50,31 @@ def test_every_check_of_an_op_has_a_case(monkeypatch):
     for function, *arguments in CASES.values():
         said(function, *arguments)
     assert sorted(spec.name for spec in specs - seen) == []
+
+
+class Unready:
+    """A word that says "the first check failed" and never becomes ready by itself."""
+
+    def __init__(self, devices):
+        self.sharding = types.SimpleNamespace(device_set=set(range(devices)))
+
+    def is_ready(self):
+        return False
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1], dtype)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_read_waits_for_the_word_of_several_devices(devices):
+    site = types.SimpleNamespace(line="", raised=lambda details, words: IndexError(words))
+    late_checks.Words("step", [site], waits=True).add(Unready(devices))
+    try:
+        if devices == 1:
+            torch.ones(2).numpy()
+            torch.ones(()).item()
+        else:
+            with pytest.raises(IndexError, match="inside step"):
+                torch.ones(()).item()
+    finally:
+        late_checks.queue.clear()

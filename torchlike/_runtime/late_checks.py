@@ -68,6 +68,17 @@ def settle() -> None:
         look(queue[0][1].waits)
 
 
+def look_at_read() -> None:
+    """Raise the error of a word that is there, where a value was just read on the host.
+
+    The devices of one program end each by itself, so the word of a program over several devices of
+    the CPU may come after the value that was read: it is waited for.
+    """
+    if queue:
+        word, words, _ = queue[0]
+        look(words.waits and len(word.sharding.device_set) > 1)
+
+
 def look(wait: bool = False) -> None:
     """Raise the error of a word that is there; with ``wait``, of any that a call was asked for."""
     while queue:
