@@ -11,13 +11,14 @@ its arguments, ``MulBackward0`` and its gradients to any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, Unpack
 
 from torchlike._core import dtypes, protocol
 from torchlike._core.extension import add_method, copy_of
-from torchlike._dispatch import asking, autocast, call
+from torchlike._dispatch import asking, call
+from torchlike._dispatch import autocast as autocasts
 from torchlike._dispatch import inplace as in_place
 from torchlike._dispatch.facts import Facts
 from torchlike._dispatch.spec import OpSpec
@@ -88,6 +89,7 @@ def op(
     method: Any = True,
     inplace: Any = False,
     numbers_first: tuple[str, ...] = (),
+    autocast: str | Mapping[str, str] | None = None,
     **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a pure JAX function as an op, and give its public function.
@@ -101,6 +103,9 @@ def op(
       inplace: whether there is an in-place twin ``name_`` (a method, and in the namespaces).
       numbers_first: keyword arguments that PyTorch's old signatures take in this order before or
         between the tensors: ``x.addcmul_(value, a, b)``.
+      autocast: what autocast casts the floats among its operands to: "low" (autocast's dtype),
+        "float32" or "widest" (of the operands'), on all devices or ``{"cpu": …, "cuda": …}``.
+        Definitions of the same name that follow have the same.
       facts: what it computes and how (see ``Facts``).
     """
 
@@ -110,7 +115,8 @@ def op(
             raise TypeError(f"op {own} is registered twice")
         spec = OpSpec(fn, own, namespaces, facts)
         OPS[own] = spec
-        autocast.watch(spec)
+        autocasts.declare(spec.name, autocast)
+        autocasts.watch(spec)
         function = call.function_of(spec)
         of_tensor = call.method_of(spec, function)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
@@ -141,8 +147,10 @@ def composite(
     namespaces: tuple[str, ...] = ("",),
     aliases: tuple[str, ...] = (),
     method: Any = True,
+    autocast: str | Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a Python function made of other ops (overloads, tuples of results, views)."""
+    """Register a Python function made of other ops (overloads, tuples of results, views); the
+    arguments are those of `op`."""
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         own = name or fn.__name__.removesuffix("_op")
@@ -150,7 +158,8 @@ def composite(
             fn = copy_of(fn, own)
         fn.__name__ = own
         fn.__qualname__ = own
-        fn = with_synonyms(autocast.composite(fn, own))
+        autocasts.declare(own, autocast)
+        fn = with_synonyms(autocasts.composite(fn, own))
         for public in (own, *aliases):
             export(fn, public, namespaces)
             if method:

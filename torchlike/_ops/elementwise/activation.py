@@ -73,7 +73,12 @@ def _no_bools(x: Any, message: str) -> None:
         raise RuntimeError(message)
 
 
-@op(inplace=True, elementwise=True, from_output=lambda g, out: jnp.where(out <= 0, 0, g))
+@op(
+    inplace=True,
+    elementwise=True,
+    from_output=lambda g, out: jnp.where(out <= 0, 0, g),
+    autocast={"xla": "low"},
+)
 @real_only(_CLAMPS)
 def relu(input: Input):
     """Return ``max(input, 0)``. RuntimeError for bool tensors."""
@@ -185,7 +190,7 @@ def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
     return jnp.where(input <= threshold.value, jnp.asarray(value.value).astype(input.dtype), input)
 
 
-@op(memory_order=like_first, grad_name="PreluKernelBackward0", namespaces=("", *_F))
+@op(memory_order=like_first, grad_name="PreluKernelBackward0", namespaces=("", *_F), autocast="low")
 def prelu(input: Input, weight: Input):
     """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
     channel."""
@@ -247,7 +252,7 @@ def mish(input: Input):
     return in_float32(lambda x: x * jnp.tanh(jax.nn.softplus(x)))(input)
 
 
-@op(casts_out=False, namespaces=_F, method=False, elementwise=True)
+@op(casts_out=False, namespaces=_F, method=False, elementwise=True, autocast={"cuda": "float32"})
 def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat = 20.0):
     """Return ``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input >
     threshold``."""

@@ -228,7 +228,7 @@ def pow_tensor(input: Operand, exponent: Operand):
     return found
 
 
-@composite()
+@composite(autocast={"cuda": "float32", "xla": "float32"})
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """Return ``input ** exponent``, broadcast and promoted.
 
@@ -331,6 +331,7 @@ _binary(
     "atan2",
     in_float32(subgradients.arctan2),
     floats=True,
+    autocast={"cuda": "widest"},
     inplace=True,
     aliases=("arctan2",),
     real=("atan2_cpu",),
@@ -425,6 +426,7 @@ def clamp_max(input: Input, max: Bound):
     elementwise=True,
     numbers_first=("value",),
     needs={"input": [], "tensor1": ["tensor2", "value"], "tensor2": ["tensor1", "value"]},
+    autocast={"cuda": "widest"},
 )
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """Return ``input + value * tensor1 * tensor2``."""
@@ -433,7 +435,7 @@ def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFact
     )
 
 
-@op(inplace=True, elementwise=True, numbers_first=("value",))
+@op(inplace=True, elementwise=True, numbers_first=("value",), autocast={"cuda": "widest"})
 def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
     x, a, b = promoted(input, tensor1, tensor2)
@@ -541,7 +543,7 @@ def complex_op(real: Input, imag: Input):
     return lax.complex(*jnp.broadcast_arrays(real, imag))
 
 
-@op(casts_out=False, elementwise=True, method=False)
+@op(casts_out=False, elementwise=True, method=False, autocast={"cpu": "float32"})
 def polar(abs: Input, angle: Input):
     """Return ``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
     _check_parts(abs, angle)

@@ -65,54 +65,52 @@ def _reciprocal(x: Any) -> jax.Array:
     return divide(jnp.ones_like(x), x) if x.dtype.kind == "c" else 1 / x
 
 
-for _name, _fn, _aliases in (
-    ("log2", _edged(jnp.log2, "log"), ()),
-    ("log10", _edged(jnp.log10, "log"), ()),
-    ("sin", _edged(trigonometry.sine, "sin"), ()),
-    ("cos", _edged(trigonometry.cosine, "cos"), ()),
-    ("tan", _edged(trigonometry.tangent, "tan"), ()),
-    ("asin", _edged(along_reals(jnp.arcsin), "asin"), ("arcsin",)),
-    ("acos", _edged(along_reals(jnp.arccos), "acos"), ("arccos",)),
-    ("atan", _edged(accurate.arctan, "atan"), ("arctan",)),
-    ("sinh", _edged(accurate.sinh, "sinh"), ()),
-    ("cosh", _edged(accurate.cosh, "cosh"), ()),
-    ("asinh", _edged(along_imaginaries(jnp.arcsinh), "asinh"), ("arcsinh",)),
-    ("acosh", _edged(along_reals(jnp.arccosh), "acosh"), ("arccosh",)),
-    ("atanh", _edged(accurate.arctanh, "atanh"), ("arctanh",)),
-    ("sinc", accurate.sinc, ()),
-):
-    _unary_float(_name, _fn, _aliases)
+#: Autocast on GPUs computes these in float32.
+_WIDE: Any = {"autocast": {"cuda": "float32"}}
 
-_unary_float("log", _edged(jnp.log, "log"), one_instruction=True)
-_unary_float("log1p", _edged(jnp.log1p, "log1p"), one_instruction=True)
-
-for _name, _fn in (
-    ("erf", jax.scipy.special.erf),
-    ("erfc", jax.scipy.special.erfc),
-    ("erfinv", jax.scipy.special.erfinv),
-    ("lgamma", gamma.lgamma),
-    ("i0", subgradients.i0),
-):
-    _unary_float(_name, _fn, real=(f"{_name}_vml_cpu",))
-
+_unary_float("log2", _edged(jnp.log2, "log"), **_WIDE)
+_unary_float("log10", _edged(jnp.log10, "log"), **_WIDE)
+_unary_float("sin", _edged(trigonometry.sine, "sin"))
+_unary_float("cos", _edged(trigonometry.cosine, "cos"))
+_unary_float("tan", _edged(trigonometry.tangent, "tan"), **_WIDE)
+_unary_float("asin", _edged(along_reals(jnp.arcsin), "asin"), ("arcsin",), **_WIDE)
+_unary_float("acos", _edged(along_reals(jnp.arccos), "acos"), ("arccos",), **_WIDE)
+_unary_float("atan", _edged(accurate.arctan, "atan"), ("arctan",))
+_unary_float("sinh", _edged(accurate.sinh, "sinh"), **_WIDE)
+_unary_float("cosh", _edged(accurate.cosh, "cosh"), **_WIDE)
+_unary_float("asinh", _edged(along_imaginaries(jnp.arcsinh), "asinh"), ("arcsinh",))
+_unary_float("acosh", _edged(along_reals(jnp.arccosh), "acosh"), ("arccosh",))
+_unary_float("atanh", _edged(accurate.arctanh, "atanh"), ("arctanh",))
+_unary_float("sinc", accurate.sinc)
+_unary_float("log", _edged(jnp.log, "log"), one_instruction=True, **_WIDE)
+_unary_float("log1p", _edged(jnp.log1p, "log1p"), one_instruction=True, **_WIDE)
+_unary_float("erf", jax.scipy.special.erf, real=("erf_vml_cpu",))
+_unary_float("erfc", jax.scipy.special.erfc, real=("erfc_vml_cpu",))
+_unary_float("erfinv", jax.scipy.special.erfinv, real=("erfinv_vml_cpu",), **_WIDE)
+_unary_float("lgamma", gamma.lgamma, real=("lgamma_vml_cpu",))
+_unary_float("i0", subgradients.i0, real=("i0_vml_cpu",))
 _unary_float("digamma", gamma.digamma, real=("digamma",))
 for _name, _fn in (("deg2rad", jnp.deg2rad), ("rad2deg", jnp.rad2deg)):
     _unary_float(_name, _fn, real=(f"{_name} is not supported for complex tensors.", RuntimeError))
 
-for _name, _fn, _derivative in (
-    ("exp", complex_edges.exponential, lambda y: y),
-    ("expm1", _edged(jnp.expm1, "expm1"), lambda y: y + 1),
-    ("tanh", _edged(jnp.tanh, "tanh"), lambda y: 1 - y * y),
-    ("sqrt", _root, lambda y: 0.5 / y),
-    ("sigmoid", complex_edges.sigmoid, lambda y: y * (1 - y)),
-):
-    _unary_float(_name, _fn, from_output=_via_output(_derivative), one_instruction=True)
 
+def _from_output(name: str, fn: Any, derivative: Any, **options: Any) -> None:
+    """Register a function of one instruction whose gradient needs only its result."""
+    _unary_float(name, fn, from_output=_via_output(derivative), one_instruction=True, **options)
+
+
+_from_output("exp", complex_edges.exponential, lambda y: y, **_WIDE)
+_from_output("expm1", _edged(jnp.expm1, "expm1"), lambda y: y + 1, **_WIDE)
+_from_output("tanh", _edged(jnp.tanh, "tanh"), lambda y: 1 - y * y)
+_from_output("sqrt", _root, lambda y: 0.5 / y)
+_from_output("sigmoid", complex_edges.sigmoid, lambda y: y * (1 - y))
 _unary_float(
     "exp2", accurate.exp2, from_output=_via_output(lambda y: y * np.log(2).astype(y.dtype))
 )
-_unary_float("rsqrt", _reciprocal_root, from_output=_via_output(lambda y: -0.5 * y * y * y))
-_unary_float("reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * y)))
+_unary_float(
+    "rsqrt", _reciprocal_root, from_output=_via_output(lambda y: -0.5 * y * y * y), **_WIDE
+)
+_unary_float("reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * y)), **_WIDE)
 
 
 @op(inplace=True, elementwise=True)

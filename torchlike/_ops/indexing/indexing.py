@@ -85,6 +85,7 @@ def _poison(x: Any) -> float | None:
     check=_check_put,
     grad_name="IndexPutBackward0",
     reorders=True,
+    autocast={"cuda": "widest"},
 )
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
     """Return ``input`` with ``values`` written (or added) at index tensors."""

@@ -58,7 +58,13 @@ def matrix_exp(A: Input):
     return exponential(A.reshape(-1, *A.shape[-2:])).reshape(A.shape)
 
 
-@op("multi_dot_op", namespaces=(), method=False, grad_name="LinalgMultiDotBackward0")
+@op(
+    "multi_dot_op",
+    namespaces=(),
+    method=False,
+    grad_name="LinalgMultiDotBackward0",
+    autocast={"cpu": "low", "cuda": "low"},
+)
 def multi_dot_op(tensors: Inputs):
     """Return the product of several matrices in the cheapest order."""
     count = len(tensors)

@@ -40,7 +40,14 @@ def _largest_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     return found, jnp.sum(slopes * t, -1)
 
 
-@op("pdist_op", namespaces=(), method=False, residuals=True, grad_name="PdistBackward0")
+@op(
+    "pdist_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="PdistBackward0",
+    autocast={"cuda": "float32"},
+)
 def pdist_op(input: Input, p: Number):
     """Return the distances of all pairs of rows, row by row of the upper triangle."""
     if input.ndim != 2:

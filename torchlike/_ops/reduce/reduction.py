@@ -76,7 +76,7 @@ def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.
     return reduce(x, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
 
 
-@op(casts_out="dtype", needs="nothing")
+@op(casts_out="dtype", needs="nothing", autocast={"cuda": "float32"})
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the sum over ``dim`` (all by default); integers are summed in int64."""
     return _total(added, input, dim, keepdim, dtype)
@@ -125,7 +125,7 @@ def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTy
     return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op(casts_out="dtype")
+@op(casts_out="dtype", autocast="float32")
 def prod(input: Input, dim: OptInt = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the product along one ``dim``, or of all elements."""
     return _total(jnp.prod, input, dim, keepdim, dtype)
@@ -456,7 +456,7 @@ def std_mean(
     return (input.std(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
 
 
-@op(casts_out=True)
+@op(casts_out=True, autocast={"cuda": "float32"})
 def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
     """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
     (x,) = promoted_float(input)
@@ -467,7 +467,7 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 # -- cumulative ------------------------------------------------------------------------------------
 
 
-@op(casts_out="dtype", needs="nothing", inplace=True)
+@op(casts_out="dtype", needs="nothing", inplace=True, autocast={"cuda": "float32"})
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     """Return the running sum along ``dim``."""
     x = _accumulated(input, dtype)
@@ -477,7 +477,7 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     return in_float32(lambda x: jnp.cumsum(x, d))(x) if x.ndim else x
 
 
-@op(casts_out="dtype", inplace=True)
+@op(casts_out="dtype", inplace=True, autocast={"cuda": "float32"})
 def cumprod(input: Input, dim: Int, *, dtype: DType = None):
     """Return the running product along ``dim``."""
     x = _accumulated(input, dtype)
@@ -570,7 +570,13 @@ def cummin(input: Input, dim: Int):
 # -- norms -----------------------------------------------------------------------------------------
 
 
-@op("norm_op", namespaces=(), method=False, grad_name="LinalgVectorNormBackward0")
+@op(
+    "norm_op",
+    namespaces=(),
+    method=False,
+    grad_name="LinalgVectorNormBackward0",
+    autocast={"cuda": "float32"},
+)
 def norm_op(
     input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False, dtype: DType = None
 ):
@@ -636,7 +642,7 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> jax.Arra
     return jnp.where(zero, 0 if p > 0 else jnp.inf, jnp.where(zero, 1, total) ** (1 / p))
 
 
-@op()
+@op(autocast={"cuda": "float32"})
 def dist(input: Input, other: Input, p: Number = 2):
     """Return the p-norm of ``input - other``."""
     x, y = promoted_float(input, other)

@@ -28,6 +28,7 @@ from torchlike.tensor import Tensor
     memory_order=of_all,
     grad_name="CatBackward0",
     reorders=True,
+    autocast={"xla": "widest"},
 )
 def cat_op(tensors: Inputs, dim: Int = 0):
     """Join tensors one after the other along a dimension; 1-D tensors without elements are
@@ -92,7 +93,13 @@ def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
         result._storage.strides = strides
 
 
-@op(casts_out=True, method=False, needs="nothing", memory_order=_of_stacked)
+@op(
+    casts_out=True,
+    method=False,
+    needs="nothing",
+    memory_order=_of_stacked,
+    autocast={"xla": "widest"},
+)
 def stack(tensors: Inputs, dim: Int = 0):
     """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
     if not tensors:

@@ -102,6 +102,7 @@ def _of_border(result: Any, operands: Any, spec: Any, statics: Any) -> None:
     needs="nothing",
     memory_order=_of_border,
     grad_name="BorderPadBackward0",
+    autocast={"cpu": "float32"},
 )
 def border_pad_op(input: Input, pad: _Ints, mode: Str):
     """Surround with reflected, repeated or wrapped values."""

@@ -171,6 +171,7 @@ def _antialiased(
     needs="nothing",
     memory_order=of_first,
     grad_name="UpsampleBackward0",
+    autocast={"cuda": "float32"},
 )
 def interpolate_op(
     input: Input,
@@ -494,6 +495,7 @@ def _check_grid(x: Any, grid: Any, mode: str) -> None:
     method=False,
     grad_name="GridSampler2DBackward0",
     saved_names={"input": "input"},
+    autocast={"cpu": "float32", "cuda": "widest"},
 )
 def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, align_corners: Bool):
     """Read ``input`` at the normalised positions of ``grid``."""

@@ -141,6 +141,7 @@ def _check(
     residuals=True,
     grad_name="CtcLossBackward0",
     check=_check,
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def ctc_loss_op(
     log_probs: Input,

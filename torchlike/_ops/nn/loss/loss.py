@@ -150,6 +150,7 @@ def _nll(
     check=_check_targets,
     needs={"input": ["target", "weight"], "weight": ["input", "target", "weight"]},
     grad_name="NllLossBackward0",
+    autocast="float32",
 )
 def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str):
     """Return ``-input[target]`` of log probabilities, weighted and reduced."""
@@ -166,6 +167,7 @@ def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int
     check=_check_targets,
     residuals=True,
     grad_name="NllLossBackward0",
+    autocast="float32",
 )
 def cross_entropy_op(
     input: Input,

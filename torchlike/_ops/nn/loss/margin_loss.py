@@ -33,7 +33,13 @@ def _relu(x: Any) -> jax.Array:
 # -- pairs and triplets ----------------------------------------------------------------------------
 
 
-@op("margin_ranking_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "margin_ranking_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def margin_ranking_loss_op(
     input1: Input, input2: Input, target: Input, margin: Float, reduction: Str
 ):
@@ -63,7 +69,13 @@ def margin_ranking_loss(
     return margin_ranking_loss_op(input1, input2, target, margin, reduction)
 
 
-@op("hinge_embedding_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "hinge_embedding_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def hinge_embedding_loss_op(input: Input, target: Input, margin: FloatBound, reduction: Str):
     """Return ``input`` for target 1, ``max(0, margin - input)`` for -1."""
     check_broadcast(input, target)
@@ -87,7 +99,13 @@ def hinge_embedding_loss(
     return hinge_embedding_loss_op(input, target, margin, reduction)
 
 
-@op("cosine_embedding_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "cosine_embedding_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def cosine_embedding_loss_op(
     input1: Input, input2: Input, target: Input, margin: Float, reduction: Str
 ):
@@ -126,7 +144,13 @@ def cosine_embedding_loss(
     return cosine_embedding_loss_op(input1, input2, target, margin, reduction)
 
 
-@op("triplet_margin_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "triplet_margin_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def triplet_margin_loss_op(
     anchor: Input,
     positive: Input,
@@ -199,7 +223,13 @@ def triplet_margin_with_distance_loss(
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-@op("soft_margin_loss_op", namespaces=(), method=False, grad_name="SoftMarginLossBackward0")
+@op(
+    "soft_margin_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="SoftMarginLossBackward0",
+    autocast="float32",
+)
 def soft_margin_loss_op(input: Input, target: Input, reduction: Str):
     """Return ``log(1 + exp(-target * input))``."""
     x, y = promoted(input, target)
@@ -242,6 +272,7 @@ def _check_classes(input: Any, target: Any, *rest: Any) -> None:
     method=False,
     check=_check_classes,
     grad_name="MultiMarginLossBackward0",
+    autocast="float32",
 )
 def multi_margin_loss_op(
     input: Input, target: Input, weight: OptInput, p: Int, margin: OwnFloat, reduction: Str
@@ -312,6 +343,7 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     method=False,
     check=_check_labels,
     grad_name="MultilabelMarginLossBackward0",
+    autocast="float32",
 )
 def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     """Return ``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""

@@ -428,6 +428,7 @@ def _check_normalized(
     method=False,
     grad_name="NativeLayerNormBackward0",
     saved_names={"input": "input"},
+    autocast={"cuda": "float32"},
 )
 def layer_norm_op(
     input: Input,
@@ -513,6 +514,7 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
     memory_order=of_first,
     grad_name="NativeGroupNormBackward0",
     saved_names={"input": "input"},
+    autocast={"cuda": "float32"},
 )
 def group_norm_op(
     input: Input,

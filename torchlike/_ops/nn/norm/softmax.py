@@ -12,6 +12,7 @@ from jax import lax
 
 from torchlike._core import dtypes, errors
 from torchlike._core.extension import add_method
+from torchlike._dispatch.autocast import declare
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import (
@@ -70,6 +71,7 @@ def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Arr
     method=False,
     from_output=_softmax_rule,
     grad_name="SoftmaxBackward0",
+    autocast={"cuda": "float32", "xla": "float32"},
 )
 def softmax_op(input: Input, dim: Int, dtype: DType = None):
     """Return ``exp(input) / sum(exp(input))`` along ``dim``; the input already has its dtype."""
@@ -83,6 +85,7 @@ def softmax_op(input: Input, dim: Int, dtype: DType = None):
     method=False,
     from_output=_log_softmax_rule,
     grad_name="LogSoftmaxBackward0",
+    autocast={"cuda": "float32", "xla": "float32"},
 )
 def log_softmax_op(input: Input, dim: Int, dtype: DType = None):
     """Return ``log(softmax(input))`` along ``dim``, without overflow."""
@@ -103,7 +106,9 @@ def _cast(input: Tensor, dtype: Any) -> Tensor:
     return input if dtype is None or input.dtype is dtype else input.to(dtype)
 
 
-def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> None:
+def _family(
+    name: str, function: Any, text: str, *, toplevel: Any = True, autocast: Any = None
+) -> None:
     """Register ``torchlike.name(input, dim, dtype)``, the method, and the ``nn.functional`` form,
     which may leave ``dim`` out (with a warning)."""
 
@@ -117,6 +122,7 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
             dim = _implicit_dim(name, input.dim(), _stacklevel)
         return function(_cast(input, dtype), dim)
 
+    declare(name, autocast)
     for made in (plain, functional):
         made.__name__ = made.__qualname__ = name
         made.__doc__ = text
@@ -139,6 +145,7 @@ _family(
     lambda x, dim: softmax_op(-x, dim),
     "Return ``softmax(-input, dim)``.",
     toplevel=False,
+    autocast={"cuda": "float32"},
 )
 
 
@@ -176,7 +183,7 @@ def normalize(
     return normalize_op(input, p, dim, eps, out=out)
 
 
-@op(namespaces=("", *_F), method=False)
+@op(namespaces=("", *_F), method=False, autocast={"cuda": "float32"})
 def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1e-08):
     """Return ``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
     if not eps >= 0:  # NaN, too

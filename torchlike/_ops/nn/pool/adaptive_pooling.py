@@ -169,6 +169,7 @@ def _register_adaptive(n: int) -> None:
         needs="nothing",
         grad_name=f"AdaptiveAvgPool{n}DBackward0",
         memory_order=None if n == 3 else rule,
+        autocast={"cpu": "float32"} if n == 3 else None,
     )(pure_avg)
     indexed = op(
         f"{max_name}_op",
@@ -294,7 +295,8 @@ def _register_unpool(n: int) -> None:
     unpool.__doc__ = (
         "Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."
     )
-    composite(name, namespaces=_F, method=False)(unpool)
+    cast = None if n == 1 else {"cpu": "float32"}
+    composite(name, namespaces=_F, method=False, autocast=cast)(unpool)
 
 
 for _n in (1, 2, 3):

@@ -336,6 +336,7 @@ def _register_max_pool(n: int) -> None:
         method=False,
         grad_name=grad_name,
         memory_order=_of_recorded_row if n == 1 else of_first,
+        autocast={2: {"xla": "low"}, 3: {"cpu": "float32"}}.get(n),
     )(pure)
     top = ("",) if n == 1 else ()
     indexed = op(
@@ -495,7 +496,13 @@ def avg_pool2d(
     )
 
 
-@op(namespaces=_F, method=False, needs="nothing", grad_name="AvgPool3DBackward0")
+@op(
+    namespaces=_F,
+    method=False,
+    needs="nothing",
+    grad_name="AvgPool3DBackward0",
+    autocast={"cpu": "float32"},
+)
 def avg_pool3d(
     input: Input,
     kernel_size: IntOrInts,

@@ -28,7 +28,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return make_view(input, step(views.ViewAsReal), (), "ViewAsRealBackward0")
 
 
-@composite()
+@composite(autocast={"cpu": "float32"})
 def view_as_complex(input: Tensor) -> Tensor:
     """View a (..., 2) float tensor as complex numbers.
 
