@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 from torchlike._core import dtypes, protocol
 from torchlike._core.extension import add_method, copy_of
-from torchlike._dispatch import asking, call
+from torchlike._dispatch import asking, call, forms
 from torchlike._dispatch import autocast as autocasts
 from torchlike._dispatch import inplace as in_place
 from torchlike._dispatch.facts import Facts
@@ -81,6 +81,13 @@ def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
     return made
 
 
+def _declare_signature(
+    name: str, namespaces: tuple[str, ...], fn: Callable[..., Any], signature: bool | str
+) -> None:
+    space = "nn.functional" if "nn.functional" in namespaces else ""
+    forms.declare(space, name, fn, signature if isinstance(signature, str) else None)
+
+
 def op(
     name: str | None = None,
     *,
@@ -90,6 +97,7 @@ def op(
     inplace: Any = False,
     numbers_first: tuple[str, ...] = (),
     autocast: str | Mapping[str, str] | None = None,
+    python_signature: bool | str = False,
     **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a pure JAX function as an op, and give its public function.
@@ -106,6 +114,9 @@ def op(
       autocast: what autocast casts the floats among its operands to: "low" (autocast's dtype),
         "float32" or "widest" (of the operands'), on all devices or ``{"cpu": …, "cuda": …}``.
         Definitions of the same name that follow have the same.
+      python_signature: whether PyTorch's function is written in Python, so that
+        ``__torch_function__`` is given all arguments by these names; or its signature as text,
+        where that differs (see forms.py). In "nn.functional" if the op is there, else in "".
       facts: what it computes and how (see ``Facts``).
     """
 
@@ -128,6 +139,8 @@ def op(
             function = call.with_numbers_first(function, numbers_first)
             vars(of_tensor)["first_of"] = function
             twin = twin and call.with_numbers_first(twin, numbers_first, True)
+        if python_signature:
+            _declare_signature(own, namespaces, fn, python_signature)
         for public in (own, *aliases):
             export(function, public, namespaces)
             if method:
@@ -148,6 +161,7 @@ def composite(
     aliases: tuple[str, ...] = (),
     method: Any = True,
     autocast: str | Mapping[str, str] | None = None,
+    python_signature: bool | str = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a Python function made of other ops (overloads, tuples of results, views); the
     arguments are those of `op`."""
@@ -158,6 +172,8 @@ def composite(
             fn = copy_of(fn, own)
         fn.__name__ = own
         fn.__qualname__ = own
+        if python_signature:
+            _declare_signature(own, namespaces, fn, python_signature)
         autocasts.declare(own, autocast)
         fn = with_synonyms(autocasts.composite(fn, own))
         for public in (own, *aliases):

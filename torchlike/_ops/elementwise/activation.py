@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
+from torchlike._dispatch import forms
 from torchlike._dispatch.memory_order import like_first, of_loop
 from torchlike._dispatch.registry import NAMESPACES, OPS, composite, export, op
 from torchlike._dispatch.schema import (
@@ -61,6 +62,7 @@ def _functional(
     activation.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*own, inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)]
     )
+    forms.declare("nn.functional", name, activation)
     export(activation, name, _F)
     export(twin, f"{name}_", _F)
 
@@ -273,7 +275,7 @@ def logsigmoid(input: Input):
     return in_float32(jax.nn.log_sigmoid)(input)
 
 
-@op(namespaces=_F, method=False, memory_order=of_loop)
+@op(namespaces=_F, method=False, memory_order=of_loop, python_signature=True)
 def glu(input: Input, dim: Int = -1):
     """Return the first half of ``dim`` times the sigmoid of the second (Dauphin et al. 2017)."""
     if not input.ndim:
@@ -345,13 +347,13 @@ def softshrink(input: Input, lambd: Float = 0.5):
     return in_float32(shrunk)(input)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def softsign(input: Tensor) -> Tensor:
     """Return ``input / (1 + |input|)``."""
     return input / (input.abs() + 1)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``input - tanh(input)``."""
     return input - input.tanh()

@@ -119,7 +119,7 @@ def _check_stft(x: Tensor, n_fft: int, hop: int, win: int, window: Any, name: st
         )
 
 
-@composite()
+@composite(python_signature=True)
 def stft(
     input: Tensor,
     n_fft: int,

@@ -167,7 +167,7 @@ def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     return given(out, _LINALG_LU(lu_permutation(lu, pivots), *lu_unpack_op(lu)))
 
 
-@composite()
+@composite(python_signature=True)
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
     """Return the compact LU factorization and pivots (and info codes): a tuple."""
     found = lu_factor_ex(A, pivot=pivot)

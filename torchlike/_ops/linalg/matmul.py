@@ -468,7 +468,7 @@ def einsum_op(operands: Inputs, equation: Str):
     return jnp.einsum(equation, *operands)
 
 
-@composite(method=False)
+@composite(method=False, python_signature="*spread")
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Compute sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with
     lists of numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``.
@@ -533,7 +533,7 @@ def tensordot_op(a: Input, b: Input, dims: Static):
     return jnp.tensordot(a, b, (over_a, over_b))
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """Return the products summed over the last/first ``dims`` dimensions, or over two lists of
     them."""
@@ -554,7 +554,7 @@ def kron(input: Input, other: Input):
     return jnp.kron(x, y)
 
 
-@composite(method=False, autocast={"cpu": "low", "cuda": "low"})
+@composite(method=False, autocast={"cpu": "low", "cuda": "low"}, python_signature=True)
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Return the product of several matrices, left to right."""
     if not matrices:

@@ -191,7 +191,7 @@ def linalg_norm(
     return linalg_vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
-@composite()
+@composite(python_signature=True)
 def norm(
     input: Tensor,
     p: Any = "fro",
@@ -370,7 +370,7 @@ def _by_product(a: Any, b: Any) -> Any:
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, squares, 1)), 0)
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def cdist(
     x1: Tensor,
     x2: Tensor,

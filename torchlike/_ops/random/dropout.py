@@ -118,7 +118,7 @@ def _feature_shape(input: Tensor) -> tuple[int, ...]:
     return (*input.shape[:2], *(1,) * (input.dim() - 2))
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = False) -> Tensor:
     """Zero elements with probability p and scale the rest by ``1 / (1 - p)``, when training.
 
@@ -197,7 +197,7 @@ def _feature_dropout(n: int) -> None:
         return result
 
     function.__doc__ = f"Zero whole channels with probability p, when training ({name})."
-    composite(name, namespaces=("nn.functional",), method=False)(function)
+    composite(name, namespaces=("nn.functional",), method=False, python_signature=True)(function)
 
 
 for _n in (1, 2, 3):
@@ -257,7 +257,7 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace:
     return run(input, factor, shift)
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:
@@ -267,7 +267,7 @@ def alpha_dropout(
     return _alpha_drop(input, p, None, inplace) if training else input
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:

@@ -50,7 +50,7 @@ def _rrelu(
     )
 
 
-@composite("rrelu", namespaces=("nn.functional",), method=False)
+@composite("rrelu", namespaces=("nn.functional",), method=False, python_signature=True)
 def functional_rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -91,7 +91,7 @@ def rrelu_(
     return _rrelu(input, lower, upper, training, True, generator)
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:

@@ -53,7 +53,7 @@ def _results(values: Tensor, inverse: Any, counts: Any, wanted: tuple[Any, Any])
     return tuple(found) if len(found) > 1 else values
 
 
-@composite()
+@composite(python_signature=True)
 def unique(
     input: Tensor,
     sorted: Any = True,
@@ -101,7 +101,7 @@ def _check_slices(input: Tensor, d: int) -> None:
         )
 
 
-@composite()
+@composite(python_signature=True)
 def unique_consecutive(
     input: Tensor, return_inverse: Any = False, return_counts: Any = False, dim: int | None = None
 ) -> Any:

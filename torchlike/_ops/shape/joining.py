@@ -149,7 +149,7 @@ def _at_least(name: str, to: Any) -> Any:
     function.__doc__ = (
         f"Return tensors with at least {name[-2]} dimensions (views); a tuple for several."
     )
-    composite(name, method=False)(function)
+    composite(name, method=False, python_signature=True)(function)
     return to
 
 
@@ -216,7 +216,7 @@ def block_diag_op(tensors: Inputs):
     return whole
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def block_diag(*tensors: Tensor) -> Tensor:
     """Place matrices along the diagonal of a zero matrix; vectors are rows."""
     return block_diag_op(list(tensors)) if tensors else make_tensor([[]])
@@ -271,7 +271,7 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(broadcast_shapes(a, b))
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Return the tensors expanded to one shape, as views; those that have it are returned as they
     are."""
@@ -280,7 +280,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(t if t.shape == shape else t.expand(shape) for t in parts)
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     """Return the coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or
     "xy".
@@ -317,7 +317,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Return all combinations of one element of each vector, as rows."""
     parts = _spread(tensors)

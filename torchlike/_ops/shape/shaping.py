@@ -325,7 +325,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     return (input.sum(over, True) if over or not have else input).reshape(wanted)
 
 
-@composite(method=False)
+@composite(method=False, python_signature="indices | shape")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Convert flat indices to a tuple of coordinates in a shape.
 

@@ -121,7 +121,7 @@ def border_pad_op(input: Input, pad: _Ints, mode: Str):
     return x
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """Surround ``input`` with padding: ``pad`` is (low, high) of the last dimension, then of the
     one before, …; negative numbers crop.

@@ -313,7 +313,7 @@ def _factor(factor: Any) -> float:
     return factor
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -541,7 +541,7 @@ def _corners(align_corners: bool | None) -> bool:
     return False
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -593,7 +593,7 @@ def affine_grid_op(theta: Input, size: _Ints, align_corners: Bool):
     return grid.reshape(theta.shape[0], *spatial, len(spatial))
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """Return the sampling grid of affine maps ``theta`` (N, 2, 3) or (N, 3, 4) for outputs of
     ``size``."""

@@ -241,7 +241,7 @@ def ctc_loss(
     return loss.sum() if reduction == _REDUCTIONS["sum"] else loss
 
 
-@composite("ctc_loss", namespaces=("nn.functional",), method=False)
+@composite("ctc_loss", namespaces=("nn.functional",), method=False, python_signature=True)
 def functional_ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

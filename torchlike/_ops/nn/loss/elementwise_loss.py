@@ -135,7 +135,7 @@ def _check_weights(input: Tensor, weight: Tensor | None) -> None:
         raise ValueError("Weights and input must have the same size.")
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -151,7 +151,11 @@ def mse_loss(
     return mse_loss_op(input, target, weight, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(
+    namespaces=_F,
+    method=False,
+    python_signature="input target | size_average=None reduce=None reduction='mean' / weight=None",
+)
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -167,7 +171,7 @@ def l1_loss(
     return l1_loss_op(input, target, weight, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -181,7 +185,7 @@ def smooth_l1_loss(
     return smooth_l1_loss_op(input, target, reduction_of(size_average, reduce, reduction), beta)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -242,7 +246,7 @@ def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduc
     return reduced(loss if weight is None else (loss * weight).astype(loss.dtype), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -289,7 +293,7 @@ def bce_with_logits_op(
     return reduced(loss.astype(target.dtype), reduction)  # as if written into the target's copy
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -339,7 +343,7 @@ def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -388,7 +392,7 @@ def poisson_nll_loss_op(
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -431,7 +435,7 @@ def gaussian_nll_loss_op(
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,

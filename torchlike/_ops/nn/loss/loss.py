@@ -252,7 +252,7 @@ def cross_entropy_probabilities(
 # -- public ----------------------------------------------------------------------------------------
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -278,7 +278,7 @@ def cross_entropy(
     return function(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def nll_loss(
     input: Tensor,
     target: Tensor,

@@ -48,7 +48,7 @@ def margin_ranking_loss_op(
     return reduced(_relu(difference + margin), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -85,7 +85,7 @@ def hinge_embedding_loss_op(input: Input, target: Input, margin: FloatBound, red
     return reduced(near + far, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -129,7 +129,7 @@ def cosine_embedding_loss_op(
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -177,7 +177,7 @@ def triplet_margin_loss_op(
     return reduced(_relu(margin + near - far), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -199,7 +199,7 @@ def triplet_margin_loss(
     return triplet_margin_loss_op(anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -236,7 +236,7 @@ def soft_margin_loss_op(input: Input, target: Input, reduction: Str):
     return reduced(jax.nn.softplus(-y * x), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -309,7 +309,7 @@ def multi_margin_loss_op(
     return reduced(per_sample.reshape(target.shape), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -366,7 +366,7 @@ def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     return reduced(loss if input.ndim > 1 else loss[0], reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -394,7 +394,7 @@ def multilabel_soft_margin_loss_op(input: Input, target: Input, weight: OptInput
     return reduced(jnp.sum(loss, -1) / x.shape[-1], reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,

@@ -12,6 +12,7 @@ from jax import lax
 
 from torchlike._core import dtypes, errors
 from torchlike._core.extension import add_method
+from torchlike._dispatch import forms
 from torchlike._dispatch.autocast import declare
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, export, op
@@ -130,6 +131,7 @@ def _family(
         plain = with_synonyms(plain)
         export(plain, name, ("",))
         add_method(name, plain)
+    forms.declare(_F[0], name, functional)
     export(functional, name, _F)
 
 
@@ -170,7 +172,7 @@ def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
     return in_float32(unit)(input)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def normalize(
     input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
 ) -> Tensor:

@@ -390,7 +390,7 @@ def _register_max_pool_calls(
     toplevel.__doc__ = functional.__doc__ = text
     with_indices.__doc__ = text_with_indices
     composite(name, method=False)(toplevel)
-    composite(name, namespaces=_F, method=False)(functional)
+    composite(name, namespaces=_F, method=False, python_signature=True)(functional)
     composite(f"{name}_with_indices", namespaces=_F, method=False)(with_indices)
 
 
@@ -536,7 +536,7 @@ def _register_lp_pool(n: int) -> None:
         return summed.pow(1.0 / norm_type)
 
     lp_pool.__doc__ = "Return ``sum(x ** p) ** (1 / p)`` of each window."
-    composite(name, namespaces=_F, method=False)(lp_pool)
+    composite(name, namespaces=_F, method=False, python_signature=True)(lp_pool)
 
 
 for _n in (1, 2, 3):

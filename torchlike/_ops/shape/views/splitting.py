@@ -18,7 +18,7 @@ def require_dimensions(size: tuple[int, ...], name: str) -> None:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive pieces: of one size, or of the sizes in a list."""
     require_tensor(tensor, "split")
