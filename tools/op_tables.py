@@ -1,7 +1,7 @@
 """python -m tools.op_tables: the tables outside of ``torchlike/_ops`` that know ops by name.
 
 A table is a literal dict, set, list or tuple, or a string of words or lines, in which at least six
-entries are names of public functions or registered ops. What is a property of one op belongs into
+entries are names of public functions or registered ops; a module's ``__all__`` is none. What is a property of one op belongs into
 its definition; `tests/test_op_tables.py` has the tables that may stay, each with its reason.
 """
 
@@ -61,7 +61,7 @@ def in_source(source: str, path: str, known: frozenset[str]) -> list[Table]:
             owner = ast.unparse(target)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             owner = node.name
-        if id(node) not in no_tables:
+        if id(node) not in no_tables and owner != "__all__":
             names = known.intersection(_entries(node))
             if len(names) >= LEAST:
                 found.append(Table(f"{path}:{owner}", getattr(node, "lineno", 0), names))

@@ -30,7 +30,7 @@ def allclose(
     return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def is_tensor(obj: Any) -> bool:
     """Return whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)
@@ -83,7 +83,16 @@ def is_neg(input: Tensor) -> bool:
     return view is not None and view.is_negated
 
 
-@composite(method=False)
+@composite(
+    method=False,
+    other_names={
+        "tensor": "tensor1",
+        "scalar1": "tensor1",
+        "other": "tensor2",
+        "scalar": "tensor2",
+        "scalar2": "tensor2",
+    },
+)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """Return the dtype of the result of an operation on two tensors or numbers."""
     return common_dtype((tensor1, tensor2))

@@ -41,10 +41,14 @@ _CLAMPS = "clamp is not supported for complex types"
 
 
 def _functional(
-    name: str, function: Callable[..., Any], check: Callable[..., None] | None = None
+    name: str,
+    function: Callable[..., Any],
+    check: Callable[..., None] | None = None,
+    *,
+    one_object: bool = False,
 ) -> None:
     """Export ``nn.functional.name(…, inplace=False)``, which calls ``check`` first, and
-    ``nn.functional.name_``, which does not."""
+    ``nn.functional.name_``, which does not, and may be the same object as ``torch.name_``."""
     spec = OPS[name]
     twin, arity = spec.in_place, spec.schema.arity
 
@@ -64,7 +68,7 @@ def _functional(
     )
     forms.declare("nn.functional", name, activation)
     export(activation, name, _F)
-    export(twin, f"{name}_", _F)
+    export(twin, f"{name}_", _F, one_object=one_object)
 
 
 # -- rectifiers ------------------------------------------------------------------------------------
@@ -192,7 +196,13 @@ def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
     return jnp.where(input <= threshold.value, jnp.asarray(value.value).astype(input.dtype), input)
 
 
-@op(memory_order=like_first, grad_name="PreluKernelBackward0", namespaces=("", *_F), autocast="low")
+@op(
+    memory_order=like_first,
+    grad_name="PreluKernelBackward0",
+    namespaces=("", *_F),
+    autocast="low",
+    one_object=True,
+)
 def prelu(input: Input, weight: Input):
     """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
     channel."""
@@ -320,7 +330,7 @@ def hardswish(input: Input):
     return in_float32(gated)(input)
 
 
-@op(casts_out=False, elementwise=True, namespaces=("", *_F))
+@op(casts_out=False, elementwise=True, namespaces=("", *_F), one_object=True)
 def hardshrink(input: Input, lambd: OwnFloat = 0.5):
     """Return ``input`` where ``|input| > lambd``, else 0."""
     floats_only(input, "hardshrink_cpu")
@@ -359,20 +369,17 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
-for _name, _function in (
-    ("relu", relu),
-    ("relu6", relu6),
-    ("leaky_relu", leaky_relu),
-    ("elu", elu),
-    ("selu", selu),
-    ("celu", celu),
-    ("threshold", threshold),
-    ("silu", silu),
-    ("mish", mish),
-    ("hardsigmoid", hardsigmoid),
-    ("hardswish", hardswish),
-):
-    _functional(_name, _function)
+_functional("relu", relu, one_object=True)
+_functional("relu6", relu6)
+_functional("leaky_relu", leaky_relu)
+_functional("elu", elu)
+_functional("selu", selu, one_object=True)
+_functional("celu", celu, one_object=True)
+_functional("threshold", threshold, one_object=True)
+_functional("silu", silu)
+_functional("mish", mish)
+_functional("hardsigmoid", hardsigmoid)
+_functional("hardswish", hardswish)
 _functional("hardtanh", hardtanh, _check_limits)
 for _name in ("sigmoid", "tanh"):
     export(NAMESPACES[""][_name], _name, _F)

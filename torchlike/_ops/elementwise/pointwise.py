@@ -500,6 +500,7 @@ def lerp(input: Input, end: Input, weight: Weight):
     elementwise=True,
     needs={"input": ["condition"], "other": ["condition"]},
     grad_name="WhereBackward0",
+    out_refusal="Expected out type to be {wanted} but got {found}",
 )
 def where_op(condition: Input, input: Operand, other: Operand):
     """Return ``input`` where the condition holds, else ``other``."""

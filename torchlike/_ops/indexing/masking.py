@@ -137,7 +137,10 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
     return finish(jnp.asarray(part), like.device)
 
 
-@composite()
+@composite(
+    out_refusal="nonzero: Expected out tensor to have scalar type {wanted} but got scalar type"
+    "{found}"
+)
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
     columns."""
@@ -169,7 +172,7 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-@composite()
+@composite(out_refusal="{name}(): self and result must have the same scalar type")
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """Return the elements where ``mask`` (bool, broadcast) is True, as a vector."""
     require_tensor(input, "masked_select")

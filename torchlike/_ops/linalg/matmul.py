@@ -188,14 +188,23 @@ def mv(input: Input, vec: Input):
     return input @ vec
 
 
-@op(needs=_PRODUCT, saved_names={"other": "tensor"}, autocast={"cuda": "widest"})
+@op(
+    needs=_PRODUCT,
+    saved_names={"other": "tensor"},
+    autocast={"cuda": "widest"},
+    other_names={"tensor": "other"},
+    out_refusal="result dtype {found} does not match input dtype {wanted}",
+)
 def dot(input: Input, other: Input):
     """Return the inner product of two vectors."""
     _check_vectors(input, other)
     return jnp.dot(input, other)
 
 
-@op(autocast={"cuda": "widest"})
+@op(
+    autocast={"cuda": "widest"},
+    out_refusal="result dtype {found} does not match input dtype {wanted}",
+)
 def vdot(input: Input, other: Input):
     """Return the inner product of two vectors, the first conjugated."""
     _check_vectors(input, other)
@@ -417,7 +426,13 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
     return out.reshape(*input.shape[:-1], weight.shape[0])
 
 
-@op("bilinear", namespaces=("nn.functional", ""), method=False, autocast={"cuda": "widest"})
+@op(
+    "bilinear",
+    namespaces=("nn.functional", ""),
+    method=False,
+    autocast={"cuda": "widest"},
+    one_object=True,
+)
 def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None):
     """Return ``input1 @ W_k @ input2 + bias_k`` for each output k.
 

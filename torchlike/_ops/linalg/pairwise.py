@@ -66,7 +66,7 @@ def pdist_op(input: Input, p: Number):
     return lengths(input[first] - input[second], p.value)
 
 
-@composite(namespaces=("", "nn.functional"), method=False)
+@composite(namespaces=("", "nn.functional"), method=False, one_object=True)
 def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
     """Return the p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,).
 

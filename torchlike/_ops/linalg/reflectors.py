@@ -82,7 +82,7 @@ def ormqr_op(input: Input, tau: Input, other: Input, left: Bool, transpose: Bool
     return c
 
 
-@composite()
+@composite(other_names={"input2": "tau", "input3": "other"})
 def ormqr(
     input: Tensor,
     tau: Tensor,

@@ -79,7 +79,7 @@ def rrelu(
     return _rrelu(input, lower, upper, training, False, generator)
 
 
-@composite(namespaces=("", "nn.functional"), method=False)
+@composite(namespaces=("", "nn.functional"), method=False, one_object=True)
 def rrelu_(
     input: Tensor,
     lower: float = 1.0 / 8,

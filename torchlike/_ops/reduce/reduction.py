@@ -553,14 +553,22 @@ def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:
     return jnp.take_along_axis(x, index, d), index
 
 
-@op(returns=_named("cummax"), residuals=True)
+@op(
+    returns=_named("cummax"),
+    residuals=True,
+    out_refusal="expected scalar_type {wanted} but found {found}",
+)
 @real_only("cummax_cpu")
 def cummax(input: Input, dim: Int):
     """Return the running maximum and its index (last of ties)."""
     return _running_extremum(input, dim, True)
 
 
-@op(returns=_named("cummin"), residuals=True)
+@op(
+    returns=_named("cummin"),
+    residuals=True,
+    out_refusal="expected scalar_type {wanted} but found {found}",
+)
 @real_only("cummin_cpu")
 def cummin(input: Input, dim: Int):
     """Return the running minimum and its index (last of ties)."""

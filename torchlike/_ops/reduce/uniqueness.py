@@ -165,7 +165,7 @@ def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
     return jnp.isin(x, among, invert=invert)
 
 
-@composite(method=False)
+@composite(method=False, other_names={"element": "elements", "test_element": "test_elements"})
 def isin(
     elements: Any,
     test_elements: Any,

@@ -222,7 +222,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return block_diag_op(list(tensors)) if tensors else make_tensor([[]])
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """Return the shape that tensors of these shapes broadcast to.
 

@@ -262,7 +262,8 @@ def _split_along(name: str, at_least: int, dim_of: Any) -> None:
         return tensor_split(input, indices_or_sections, d)
 
     function.__doc__ = "Split as ``tensor_split`` along a fixed dimension, into equal sections."
-    composite(name)(function)
+    other_names = dict.fromkeys(("indices", "sections"), "indices_or_sections")
+    composite(name, other_names=other_names)(function)
 
 
 _split_along("hsplit", 1, lambda t: 0 if t.dim() == 1 else 1)

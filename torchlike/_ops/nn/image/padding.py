@@ -167,7 +167,7 @@ def _require_image(name: str, ndim: int) -> None:
         )
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first, one_object=True)
 def pixel_shuffle(input: Input, upscale_factor: Int):
     """Move channels into pixels: (…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
     _require_image("pixel_shuffle", input.ndim)
@@ -186,7 +186,7 @@ def pixel_shuffle(input: Input, upscale_factor: Int):
     return parted.transpose(order).reshape(*batch, c // (r * r), h * r, w * r)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first, one_object=True)
 def pixel_unshuffle(input: Input, downscale_factor: Int):
     """Move pixels into channels: (…, C, H r, W r) -> (…, C r², H, W), the inverse of
     ``pixel_shuffle``."""
@@ -207,7 +207,7 @@ def pixel_unshuffle(input: Input, downscale_factor: Int):
     return parted.transpose(order).reshape(*batch, c * r * r, h // r, w // r)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first, one_object=True)
 def channel_shuffle(input: Input, groups: Int):
     """Interleave the channels of ``groups`` groups (Zhang et al. 2018)."""
     if input.ndim < 3:

@@ -185,7 +185,7 @@ def normalize(
     return normalize_op(input, p, dim, eps, out=out)
 
 
-@op(namespaces=("", *_F), method=False, autocast={"cuda": "float32"})
+@op(namespaces=("", *_F), method=False, autocast={"cuda": "float32"}, one_object=True)
 def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1e-08):
     """Return ``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
     if not eps >= 0:  # NaN, too
@@ -206,7 +206,7 @@ def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1
     return in_float32(lambda a, b: jnp.sum(unit(a) * unit(b), over))(a, b)
 
 
-@op(namespaces=("", *_F), method=False)
+@op(namespaces=("", *_F), method=False, one_object=True)
 def pairwise_distance(
     x1: Input, x2: Input, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False
 ):

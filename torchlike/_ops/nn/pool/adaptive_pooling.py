@@ -171,6 +171,7 @@ def _register_adaptive(n: int) -> None:
         memory_order=None if n == 3 else rule,
         autocast={"cpu": "float32"} if n == 3 else None,
         python_signature=n > 1,
+        one_object=n == 1,
     )(pure_avg)
     indexed = op(
         f"{max_name}_op",

@@ -460,7 +460,7 @@ def _avg_pool(
     return division.divide(total, jnp.asarray(counts, total.dtype)).astype(input.dtype)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first_row)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first_row, one_object=True)
 def avg_pool1d(
     input: Input,
     kernel_size: IntOrInts,
