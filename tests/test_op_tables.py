@@ -1,16 +1,19 @@
 """What is a property of one op stands in its definition, and not in a table that knows it by name.
 
-`tools/op_tables.py` finds the tables outside of ``torchlike/_ops``. Each that may stay is here, with
-its reason.
+`tools/op_tables.py` finds the tables outside of ``torchlike/_ops``. Those that may stay are here,
+each with its reason.
 """
 
 import functools
 
 import pytest
+
 from tools import op_tables
 
 _ATEN = "aten's overloads are PyTorch's data, shared by operators that no op of ours stands for"
 _PYTHON = "the entries are operators of Python's, which some ops are called like"
+_SHAPES = "one rule for the shapes of many of aten's operators"
+_MASKED = "MaskedTensor of PyTorch's has rules for these, and no others"
 _PRIMITIVES = "the entries are JAX's primitives, which some ops are called like"
 
 ALLOWED = {
@@ -25,11 +28,11 @@ ALLOWED = {
     "_aten/schemas/reductions.py:TEXT": _ATEN,
     "_aten/schemas/shapes.py:TEXT": _ATEN,
     "_aten/schemas/tags.py:_LISTED": "the tags are those of single overloads of aten's",
-    "_aten/whole_operators.py:_POSITIONAL": "old signatures of losses as aten's operators pass them",
+    "_aten/whole_operators.py:_POSITIONAL": "it says in which order old signatures have parameters",
     "_compat/foreach.py:_BINARY": "it says which two operators a function of lists runs",
     "_compat/places.py:FUNCTIONAL": "it says what torch.functional holds",
     "_compat/unsupported.py:GAPS": "the ops here are absent, or absent from the named place",
-    "_dispatch/asking.py:_DUNDER_TEXT": "the entries are Python's special methods without underscores",
+    "_dispatch/asking.py:_DUNDER_TEXT": "the entries are Python's special methods",
     "_dispatch/forms.py:_TENSOR": "most entries are special methods, or methods that are no ops",
     "_jit/capture/scalars.py:_DEVICE": _PYTHON,
     "_jit/capture/scalars.py:_COMPARISONS": _PYTHON,
@@ -38,20 +41,25 @@ ALLOWED = {
     "_runtime/first_calls/rules/arithmetic.py:BROADCASTING": _PRIMITIVES,
     "_runtime/known_nans.py:_CHOICES": _PRIMITIVES,
     "_runtime/known_nans.py:_TOTAL": _PRIMITIVES,
-    "_subclasses/symbolic_rules.py:_as_first": "one rule for the shapes of many of aten's operators",
-    "_subclasses/symbolic_rules.py:_asked": "one rule for the shapes of many of aten's operators",
-    "_subclasses/symbolic_rules.py:_two": "one rule for the shapes of many of aten's operators",
-    "_subclasses/symbolic_rules.py:_written": "one rule for the shapes of many of aten's operators",
-    "export/targets.py:FUNCTIONS": "the entries are functions of Python's modules operator and math",
+    "_subclasses/symbolic_rules.py:_as_first": _SHAPES,
+    "_subclasses/symbolic_rules.py:_asked": _SHAPES,
+    "_subclasses/symbolic_rules.py:_two": _SHAPES,
+    "_subclasses/symbolic_rules.py:_written": _SHAPES,
+    "export/targets.py:FUNCTIONS": "the entries are functions of the modules operator and math",
     "fx/_codegen.py:_BINARY": _PYTHON,
     "fx/_codegen.py:reflectable_magic_methods": _PYTHON,
     "fx/_names.py:_OF_THE_CORE": "it says in which module of PyTorch's a function stands",
     "fx/experimental/normalize.py:binary_magic_method_remap": _PYTHON,
     "fx/node.py:_RANDOM_TEXT": "PyTorch's fx knows these as random, and no others",
-    "fx/passes/dialect/common/cse_pass.py:_RANDOM": "PyTorch's pass knows these of aten's, no others",
+    "fx/passes/dialect/common/cse_pass.py:_RANDOM": "PyTorch's pass knows these, and no others",
     "fx/passes/dialect/common/cse_pass.py:_IN_PLACE": "PyTorch's pass knows these, and no others",
     "masked/_ops.py:_ALONG": "it says which of the functions of torch.masked take a dimension",
     "masked/maskedtensor/core.py:_PLAIN_TEXT": "most entries are special methods or attributes",
+    "masked/maskedtensor/rules.py:_BINARY": _MASKED,
+    "masked/maskedtensor/rules.py:_UNARY": _MASKED,
+    "masked/maskedtensor/rules.py:both": _MASKED,
+    "masked/maskedtensor/rules.py:like": _MASKED,
+    "masked/maskedtensor/rules.py:reduce": _MASKED,
     "nested/_internal/base.py:_PLAIN_TEXT": "most entries are special methods or attributes",
     "nested/_internal/rules/reductions.py:_IDENTITIES": "each entry is code for nested tensors",
     "nn/init.py:_LINEAR": "PyTorch's calculate_gain knows these words, and no others",

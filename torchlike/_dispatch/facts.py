@@ -13,6 +13,15 @@ class PublicFacts(TypedDict, total=False):
     name: autocast's policy and the words of refusals.
     """
 
+    #: Whether it has a gradient (the default). Without one its outputs never require grad.
+    differentiable: bool
+    #: Whether each element is computed by itself. Of ops that is said by ``elementwise=``, but for
+    #: those whose results are laid out otherwise.
+    pointwise: bool
+    #: Whether it is 0 where its one operand is: on sparse tensors it looks at the values alone.
+    zero_at_zero: bool
+    #: Whether there is ``torch._foreach_NAME``, which applies it to each tensor of a list.
+    foreach: bool
     #: What autocast casts the floats among its arguments to: "low" (autocast's dtype), "float32" or
     #: "widest" (of the arguments'), on all devices or on some: ``{"cpu": …, "cuda": …, "xla": …}``.
     autocast: str | Mapping[str, str] | None
@@ -36,8 +45,6 @@ class Facts(PublicFacts, total=False):
     """Keyword arguments of ``@op`` alone; one not said is False or None, but for
     ``differentiable``."""
 
-    #: Whether it has a gradient (the default). Without one its outputs never require grad.
-    differentiable: bool
     #: Which operands each wanted gradient needs: None for all of them, "nothing" for linear ops, or
     #: ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
     needs: Any

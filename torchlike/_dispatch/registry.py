@@ -45,6 +45,11 @@ dtypes.on_default_dtype_change(clear_executables)
 protocol.when_woken(lambda: asking.wake_up(NAMESPACES))
 
 
+def names_with(fact: str) -> list[str]:
+    """Return the names in whose definitions a fact is said to be true, in order."""
+    return sorted(name for name, facts in FACTS.items() if facts.get(fact))
+
+
 def export(
     function: Callable[..., Any], name: str, namespaces: Iterable[str], *, one_object: bool = False
 ) -> None:

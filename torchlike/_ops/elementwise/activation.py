@@ -84,6 +84,7 @@ def _no_bools(x: Any, message: str) -> None:
     elementwise=True,
     from_output=lambda g, out: jnp.where(out <= 0, 0, g),
     autocast={"xla": "low"},
+    zero_at_zero=True,
 )
 @real_only(_CLAMPS)
 def relu(input: Input):
@@ -202,6 +203,7 @@ def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
     namespaces=("", *_F),
     autocast="low",
     one_object=True,
+    pointwise=True,
 )
 def prelu(input: Input, weight: Input):
     """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
@@ -278,7 +280,7 @@ def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat =
     return in_float32(smooth)(input)
 
 
-@op("logsigmoid", namespaces=_F, method=False, grad_name="LogSigmoidBackward0")
+@op("logsigmoid", namespaces=_F, method=False, grad_name="LogSigmoidBackward0", pointwise=True)
 def logsigmoid(input: Input):
     """Return ``log(sigmoid(input))``, without overflow."""
     floats_only(input, "log_sigmoid_cpu")
@@ -357,13 +359,13 @@ def softshrink(input: Input, lambd: Float = 0.5):
     return in_float32(shrunk)(input)
 
 
-@composite(namespaces=_F, method=False, python_signature=True)
+@composite(namespaces=_F, method=False, python_signature=True, pointwise=True)
 def softsign(input: Tensor) -> Tensor:
     """Return ``input / (1 + |input|)``."""
     return input / (input.abs() + 1)
 
 
-@composite(namespaces=_F, method=False, python_signature=True)
+@composite(namespaces=_F, method=False, python_signature=True, pointwise=True)
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``input - tanh(input)``."""
     return input - input.tanh()

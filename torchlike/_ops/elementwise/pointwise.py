@@ -228,7 +228,7 @@ def pow_tensor(input: Operand, exponent: Operand):
     return found
 
 
-@composite(autocast={"cuda": "float32", "xla": "float32"})
+@composite(autocast={"cuda": "float32", "xla": "float32"}, pointwise=True)
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """Return ``input ** exponent``, broadcast and promoted.
 
@@ -551,7 +551,7 @@ def polar(abs: Input, angle: Input):
     return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
 
 
-@op(elementwise=True)
+@op(elementwise=True, zero_at_zero=True)
 def angle(input: Input):
     """Return the argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
     (x,) = promoted_float(input)

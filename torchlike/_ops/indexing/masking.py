@@ -81,7 +81,7 @@ def _check_value(input: Any, mask: Any, value: Any) -> None:
     refuse_unfit(value, input.dtype)
 
 
-@op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]})
+@op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]}, pointwise=True)
 def masked_fill(input: Input, mask: Input, value: Element):
     """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
     check_mask(mask, "masked_fill_")
@@ -139,7 +139,8 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
 
 @composite(
     out_refusal="nonzero: Expected out tensor to have scalar type {wanted} but got scalar type"
-    "{found}"
+    "{found}",
+    differentiable=False,
 )
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of

@@ -257,7 +257,7 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace:
     return run(input, factor, shift)
 
 
-@composite(namespaces=("nn.functional",), method=False, python_signature=True)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True, pointwise=True)
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:
@@ -267,7 +267,7 @@ def alpha_dropout(
     return _alpha_drop(input, p, None, inplace) if training else input
 
 
-@composite(namespaces=("nn.functional",), method=False, python_signature=True)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True, pointwise=True)
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:

@@ -50,7 +50,9 @@ def _rrelu(
     )
 
 
-@composite("rrelu", namespaces=("nn.functional",), method=False, python_signature=True)
+@composite(
+    "rrelu", namespaces=("nn.functional",), method=False, python_signature=True, pointwise=True
+)
 def functional_rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,

@@ -165,7 +165,11 @@ def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
     return jnp.isin(x, among, invert=invert)
 
 
-@composite(method=False, other_names={"element": "elements", "test_element": "test_elements"})
+@composite(
+    method=False,
+    other_names={"element": "elements", "test_element": "test_elements"},
+    pointwise=True,
+)
 def isin(
     elements: Any,
     test_elements: Any,

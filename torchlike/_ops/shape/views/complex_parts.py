@@ -86,7 +86,7 @@ add_method("real", property(real, _set_real))
 add_method("imag", property(imag, _set_imag))
 
 
-@composite()
+@composite(pointwise=True)
 def conj(input: Tensor) -> Tensor:
     """Return the conjugate: a view of a complex tensor, a real tensor itself."""
     require_tensor(input, "conj")
