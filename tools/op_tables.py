@@ -20,7 +20,7 @@ LEAST = 6
 #: A name that begins a line of a string: ``relu: input | inplace=False``, ``abs(self) -> Tensor``.
 _HEAD = re.compile(r"^\s*([A-Za-z_]\w*)(?=[.(:])", re.MULTILINE)
 
-_DOCSTRING = re.compile(r'^[ \t]*""".*?"""', re.MULTILINE | re.DOTALL)
+DOCSTRING = re.compile(r'^[ \t]*""".*?"""', re.MULTILINE | re.DOTALL)
 _STRING = re.compile(r'"""(.*?)"""|"([^"\n]*)"', re.DOTALL)
 _WORD = re.compile(r"\w+")
 
@@ -59,7 +59,7 @@ def find(known: frozenset[str]) -> list[Table]:
 def _may_have_one(source: str, known: frozenset[str]) -> bool:
     """Return False for a text whose strings, docstrings apart, name too few ops: parsing all files
     takes ten times as long as asking this."""
-    strings = _STRING.findall(_DOCSTRING.sub("", source))
+    strings = _STRING.findall(DOCSTRING.sub("", source))
     words = {word for pair in strings for word in _WORD.findall("".join(pair))}
     return len(words & known) >= LEAST
 
