@@ -22,6 +22,13 @@ class PublicFacts(TypedDict, total=False):
     zero_at_zero: bool
     #: Whether there is ``torch._foreach_NAME``, which applies it to each tensor of a list.
     foreach: bool
+    #: ``count(*arguments, **keywords)``: how many floating-point operations aten's operator of the
+    #: name takes, from its arguments with shapes in the place of tensors.
+    flops: Callable[..., int]
+    #: ``rule(aten, *arguments, **keywords)``: what it is in simpler operators of
+    #: ``torch.ops.aten``, for ``torch._decomp``; or a rule for each of some overloads:
+    #: ``{"Scalar": rule}``.
+    decomposition: Callable[..., Any] | Mapping[str, Callable[..., Any]]
     #: What autocast casts the floats among its arguments to: "low" (autocast's dtype), "float32" or
     #: "widest" (of the arguments'), on all devices or on some: ``{"cpu": …, "cuda": …, "xla": …}``.
     autocast: str | Mapping[str, str] | None

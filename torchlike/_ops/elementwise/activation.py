@@ -114,7 +114,13 @@ def relu6(input: Input):
     return _between(input, 0, 6)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+@op(
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    decomposition=lambda aten, x, low=-1, high=1: aten.clamp.default(x, low, high),
+)
 @real_only(_CLAMPS)
 def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1.0):
     """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in
@@ -133,7 +139,12 @@ def _check_limits(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> None:
         raise ValueError("min_val cannot be greater than max_val")
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+def _leaky_relu_in_parts(aten: Any, input: Any, negative_slope: Any = 0.01) -> Any:
+    positive = aten.gt.Scalar(input, 0)
+    return aten.where.self(positive, input, aten.mul.Tensor(input, negative_slope))
+
+
+@op(namespaces=(), method=False, inplace=True, elementwise=True, decomposition=_leaky_relu_in_parts)
 def leaky_relu(input: Input, negative_slope: ComputedFloat = 0.01):
     """Return ``input`` where positive, else ``negative_slope * input``."""
     floats_only(input, "leaky_relu_cpu")
@@ -168,7 +179,14 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> jax.Array:
     return in_float32(unit)(x)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+def _elu_in_parts(aten: Any, x: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    inner = x if input_scale == 1 else aten.mul.Tensor(x, input_scale)
+    below = aten.mul.Tensor(aten.expm1.default(inner), alpha * scale)
+    above = x if scale == 1 else aten.mul.Tensor(x, scale)
+    return aten.where.self(aten.gt.Scalar(x, 0), above, below)
+
+
+@op(namespaces=(), method=False, inplace=True, elementwise=True, decomposition=_elu_in_parts)
 def elu(input: Input, alpha: ComputedFloat = 1.0):
     """Return ``input`` where positive, else ``alpha * (exp(input) - 1)``."""
     return _elu(input, alpha, 1.0, 1.0)
@@ -236,7 +254,17 @@ def prelu(input: Input, weight: Input):
 # -- smooth ----------------------------------------------------------------------------------------
 
 
-@op(casts_out=False, namespaces=_F, method=False, elementwise=True)
+def _gelu_in_parts(aten: Any, x: Any, *, approximate: str = "none") -> Any:
+    half = aten.mul.Tensor(x, 0.5)
+    if approximate == "tanh":
+        cubed = aten.mul.Tensor(aten.pow.Tensor_Scalar(x, 3), 0.044715)
+        inner = aten.mul.Tensor(aten.add.Tensor(x, cubed), math.sqrt(2 / math.pi))
+        return aten.mul.Tensor(half, aten.add.Tensor(aten.tanh.default(inner), 1))
+    erf = aten.erf.default(aten.mul.Tensor(x, math.sqrt(0.5)))
+    return aten.mul.Tensor(half, aten.add.Tensor(erf, 1))
+
+
+@op(casts_out=False, namespaces=_F, method=False, elementwise=True, decomposition=_gelu_in_parts)
 def gelu(input: Input, *, approximate: Str = "none"):
     """Return ``input * Φ(input)``; with ``approximate="tanh"`` the tanh form (Hendrycks & Gimpel
     2016)."""
@@ -251,7 +279,13 @@ def gelu(input: Input, *, approximate: Str = "none"):
     return in_float32(lambda x: x * 0.5 * (1 + lax.erf(x * math.sqrt(0.5))))(input)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+@op(
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    decomposition=lambda aten, x: aten.mul.Tensor(x, aten.sigmoid.default(x)),
+)
 def silu(input: Input):
     """Return ``input * sigmoid(input)``, also called swish."""
     if input.dtype.kind != "c":
@@ -266,7 +300,21 @@ def mish(input: Input):
     return in_float32(lambda x: x * jnp.tanh(jax.nn.softplus(x)))(input)
 
 
-@op(casts_out=False, namespaces=_F, method=False, elementwise=True, autocast={"cuda": "float32"})
+def _softplus_in_parts(aten: Any, x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    scaled = x if beta == 1 else aten.mul.Tensor(x, beta)
+    smooth = aten.log1p.default(aten.exp.default(scaled))
+    smooth = smooth if beta == 1 else aten.div.Tensor(smooth, beta)
+    return aten.where.self(aten.gt.Scalar(scaled, threshold), x, smooth)
+
+
+@op(
+    casts_out=False,
+    namespaces=_F,
+    method=False,
+    elementwise=True,
+    autocast={"cuda": "float32"},
+    decomposition=_softplus_in_parts,
+)
 def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat = 20.0):
     """Return ``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input >
     threshold``."""
@@ -305,7 +353,13 @@ def glu(input: Input, dim: Int = -1):
 # -- piecewise linear ------------------------------------------------------------------------------
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+def _hardsigmoid_in_parts(aten: Any, input: Any) -> Any:
+    return aten.div.Tensor(aten.clamp.default(aten.add.Tensor(input, 3), 0, 6), 6)
+
+
+@op(
+    namespaces=(), method=False, inplace=True, elementwise=True, decomposition=_hardsigmoid_in_parts
+)
 def hardsigmoid(input: Input):
     """Return ``input / 6 + 1/2`` limited to [0, 1]."""
     floats_only(input, "hardsigmoid_cpu")
@@ -318,7 +372,13 @@ def hardsigmoid(input: Input):
     return in_float32(limited)(input)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+@op(
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    decomposition=lambda aten, x: aten.mul.Tensor(x, _hardsigmoid_in_parts(aten, x)),
+)
 def hardswish(input: Input):
     """Return ``input * hardsigmoid(input)`` (Howard et al. 2019)."""
     floats_only(input, "hardswish_cpu")

@@ -93,7 +93,17 @@ def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     return _plus_multiple(x, y, -1 * jnp.asarray(alpha))
 
 
-@op(elementwise=True, needs="nothing", grad_name="RsubBackward1")
+def _rsub_in_parts(aten: Any, input: Any, other: Any, alpha: Any = 1) -> Any:
+    scaled = input if alpha == 1 else aten.mul.Tensor(input, alpha)
+    return aten.add.Tensor(aten.neg.default(scaled), other)
+
+
+@op(
+    elementwise=True,
+    needs="nothing",
+    grad_name="RsubBackward1",
+    decomposition={"Scalar": _rsub_in_parts, "Tensor": _rsub_in_parts},
+)
 def rsub(input: Input, other: Operand, *, alpha: Factor = 1):
     """Return ``other - alpha * input``."""
     return sub.spec.fn(other, input, alpha=alpha)
@@ -421,12 +431,18 @@ def clamp_max(input: Input, max: Bound):
     return clamp.spec.fn(input, None, max)
 
 
+def _addcmul_in_parts(aten: Any, input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    product = aten.mul.Tensor(tensor1, tensor2)
+    return aten.add.Tensor(input, product if value == 1 else aten.mul.Tensor(product, value))
+
+
 @op(
     inplace=True,
     elementwise=True,
     numbers_first=("value",),
     needs={"input": [], "tensor1": ["tensor2", "value"], "tensor2": ["tensor1", "value"]},
     autocast={"cuda": "widest"},
+    decomposition=_addcmul_in_parts,
 )
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """Return ``input + value * tensor1 * tensor2``."""
@@ -435,7 +451,18 @@ def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFact
     )
 
 
-@op(inplace=True, elementwise=True, numbers_first=("value",), autocast={"cuda": "widest"})
+def _addcdiv_in_parts(aten: Any, input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    quotient = aten.div.Tensor(tensor1, tensor2)
+    return aten.add.Tensor(input, quotient if value == 1 else aten.mul.Tensor(quotient, value))
+
+
+@op(
+    inplace=True,
+    elementwise=True,
+    numbers_first=("value",),
+    autocast={"cuda": "widest"},
+    decomposition=_addcdiv_in_parts,
+)
 def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
     x, a, b = promoted(input, tensor1, tensor2)
@@ -473,7 +500,11 @@ def _ends_of_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any]:
     return input, end
 
 
-@op(casts_out=_lerp_casts, inplace=True, elementwise=True)
+def _lerp_in_parts(aten: Any, input: Any, end: Any, weight: Any) -> Any:
+    return aten.add.Tensor(input, aten.mul.Tensor(aten.sub.Tensor(end, input), weight))
+
+
+@op(casts_out=_lerp_casts, inplace=True, elementwise=True, decomposition={"Scalar": _lerp_in_parts})
 def lerp(input: Input, end: Input, weight: Weight):
     """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does.
 

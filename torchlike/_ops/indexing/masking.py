@@ -81,7 +81,18 @@ def _check_value(input: Any, mask: Any, value: Any) -> None:
     refuse_unfit(value, input.dtype)
 
 
-@op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]}, pointwise=True)
+def _masked_fill_in_parts(aten: Any, input: Any, mask: Any, value: Any) -> Any:
+    filled = aten.scalar_tensor.default(value, dtype=input.dtype, device=input.device)
+    return aten.where.self(mask, filled, input)
+
+
+@op(
+    inplace=True,
+    check=_check_value,
+    needs={"input": ["mask"], "value": ["mask"]},
+    pointwise=True,
+    decomposition={"Scalar": _masked_fill_in_parts},
+)
 def masked_fill(input: Input, mask: Input, value: Element):
     """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
     check_mask(mask, "masked_fill_")

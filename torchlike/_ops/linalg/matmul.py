@@ -127,7 +127,11 @@ def matmul(input: Input, other: Input):
     return jnp.matmul(input, other)
 
 
-@op(needs={"input": ["mat2"], "mat2": ["input"]}, autocast="low")
+@op(
+    needs={"input": ["mat2"], "mat2": ["input"]},
+    autocast="low",
+    flops=lambda a, b, *rest, **_: 2 * a[0] * a[1] * b[1],
+)
 def mm(input: Input, mat2: Input):
     """Return the product of two matrices."""
     if input.ndim != 2 or mat2.ndim != 2:
@@ -164,7 +168,11 @@ def _int_mm(input: Input, mat2: Input):
     return jnp.matmul(input.astype(np.int32), mat2.astype(np.int32))
 
 
-@op(needs={"input": ["mat2"], "mat2": ["input"]}, autocast="low")
+@op(
+    needs={"input": ["mat2"], "mat2": ["input"]},
+    autocast="low",
+    flops=lambda a, b, *rest, **_: 2 * a[0] * a[1] * a[2] * b[2],
+)
 def bmm(input: Input, mat2: Input):
     """Return the product of two batches of matrices."""
     if input.ndim != 3 or mat2.ndim != 3:
@@ -300,11 +308,23 @@ def _checked(input: Any, x: Any, y: Any, product: Any) -> jax.Array:
 _NUMBERS = ("beta", "alpha")
 
 
+def _flops_of_added(added: Any, a: Any, b: Any, **_: Any) -> int:
+    return 2 * math.prod(a) * b[-1]
+
+
+def _addmm_in_parts(aten: Any, input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1):
+    product = aten.mm.default(mat1, mat2)
+    product = product if alpha == 1 else aten.mul.Tensor(product, alpha)
+    return aten.add.Tensor(product, input if beta == 1 else aten.mul.Tensor(input, beta))
+
+
 @op(
     inplace=True,
     numbers_first=_NUMBERS,
     needs={"input": ["beta"], "mat1": ["mat2", "alpha"], "mat2": ["mat1", "alpha"]},
     autocast="low",
+    flops=_flops_of_added,
+    decomposition=_addmm_in_parts,
 )
 def addmm(
     input: Input, mat1: Input, mat2: Input, *, beta: ComputedFactor = 1, alpha: ComputedFactor = 1
@@ -355,6 +375,7 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
     numbers_first=_NUMBERS,
     needs={"input": ["beta"], "batch1": ["batch2", "alpha"], "batch2": ["batch1", "alpha"]},
     autocast="low",
+    flops=_flops_of_added,
 )
 def baddbmm(
     input: Input,
