@@ -28,6 +28,7 @@ ALLOWED = {
     "_aten/schemas/reductions.py:TEXT": _ATEN,
     "_aten/schemas/shapes.py:TEXT": _ATEN,
     "_aten/schemas/tags.py:_LISTED": "the tags are those of single overloads of aten's",
+    "_aten/schemas/tags.py:_NOT_POINTWISE": "overloads that PyTorch left untagged",
     "_aten/whole_operators.py:_POSITIONAL": "it says in which order old signatures have parameters",
     "_compat/foreach.py:_BINARY": "it says which two operators a function of lists runs",
     "_compat/places.py:FUNCTIONAL": "it says what torch.functional holds",

@@ -22,6 +22,9 @@ class PublicFacts(TypedDict, total=False):
     zero_at_zero: bool
     #: Whether there is ``torch._foreach_NAME``, which applies it to each tensor of a list.
     foreach: bool
+    #: What aten's overloads of the name say of themselves (``torch.Tag``), as words: "reduction" of
+    #: the default one, "reduction.default|dim" of those two.
+    tags: str
     #: ``count(*arguments, **keywords)``: how many floating-point operations aten's operator of the
     #: name takes, from its arguments with shapes in the place of tensors.
     flops: Callable[..., int]

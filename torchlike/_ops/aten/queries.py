@@ -12,7 +12,7 @@ from torchlike._ops.elementwise.comparison import isclose
 from torchlike.tensor import Tensor
 
 
-@composite(differentiable=False)
+@composite(differentiable=False, tags="data_dependent_output")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same size and elements, as a Python bool."""
     require_tensor(input, "equal")
@@ -20,7 +20,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool(input.detach().eq(other.detach()).all())
 
 
-@composite(differentiable=False)
+@composite(differentiable=False, tags="data_dependent_output")
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: Any = False
 ) -> bool:

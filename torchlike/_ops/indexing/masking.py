@@ -152,6 +152,7 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
     out_refusal="nonzero: Expected out tensor to have scalar type {wanted} but got scalar type"
     "{found}",
     differentiable=False,
+    tags="dynamic_output_shape.default|out",
 )
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
@@ -178,13 +179,16 @@ def _at_least_1d(t: Tensor) -> Tensor:
     return t if t.dim() else t.reshape(1)
 
 
-@composite()
+@composite(tags="dynamic_output_shape")
 def argwhere(input: Tensor) -> Tensor:
     """Return the indices of the nonzero elements, as ``nonzero(input)``."""
     return nonzero(input)
 
 
-@composite(out_refusal="{name}(): self and result must have the same scalar type")
+@composite(
+    out_refusal="{name}(): self and result must have the same scalar type",
+    tags="dynamic_output_shape.default|out",
+)
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """Return the elements where ``mask`` (bool, broadcast) is True, as a vector."""
     require_tensor(input, "masked_select")

@@ -191,7 +191,10 @@ def linalg_norm(
     return linalg_vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
-@composite(python_signature=True)
+@composite(
+    python_signature=True,
+    tags="reduction.Scalar|ScalarOpt_dim|ScalarOpt_dim_dtype|ScalarOpt_dtype|dtype_out|out",
+)
 def norm(
     input: Tensor,
     p: Any = "fro",

@@ -140,7 +140,7 @@ def _at_top(name: str, drop: Callable[..., Tensor], said: str) -> None:
 
     function.__doc__ = f"{said}, if ``train``."
     in_place.__doc__ = f"{said}, if ``train``, in place."
-    composite(name, method=False)(function)
+    composite(name, method=False, tags="maybe_aliasing_or_mutating")(function)
     composite(f"{name}_", method=False)(in_place)
 
 

@@ -101,7 +101,7 @@ def _check_slices(input: Tensor, d: int) -> None:
         )
 
 
-@composite(python_signature=True)
+@composite(python_signature=True, tags="dynamic_output_shape")
 def unique_consecutive(
     input: Tensor, return_inverse: Any = False, return_counts: Any = False, dim: int | None = None
 ) -> Any:
@@ -130,7 +130,7 @@ def unique_consecutive(
     return _results(_along(firsts, d), inverse, counts, (return_inverse, return_counts))
 
 
-@composite()
+@composite(tags="dynamic_output_shape")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """Return how often each value of a vector of non-negative integers occurs (or its summed
     weights)."""

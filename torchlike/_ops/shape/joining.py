@@ -149,7 +149,9 @@ def _at_least(name: str, to: Any) -> Any:
     function.__doc__ = (
         f"Return tensors with at least {name[-2]} dimensions (views); a tuple for several."
     )
-    composite(name, method=False, python_signature=True)(function)
+    composite(name, method=False, python_signature=True, tags="maybe_aliasing_or_mutating")(
+        function
+    )
     return to
 
 
@@ -317,7 +319,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@composite(method=False, python_signature=True)
+@composite(method=False, python_signature=True, tags="maybe_aliasing_or_mutating")
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Return all combinations of one element of each vector, as rows."""
     parts = _spread(tensors)

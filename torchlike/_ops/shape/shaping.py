@@ -104,7 +104,7 @@ def _check_repeats(repeats: Tensor) -> None:
         )
 
 
-@composite()
+@composite(tags="dynamic_output_shape.Tensor")
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

@@ -293,7 +293,7 @@ def batch_norm(
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-@composite("batch_norm", method=False)
+@composite("batch_norm", method=False, tags="maybe_aliasing_or_mutating")
 def batch_norm_toplevel(
     input: Tensor,
     weight: Any,
