@@ -126,6 +126,11 @@ def names(space: str) -> frozenset[str]:
     return frozenset(_declared.get(space, ()))
 
 
+def form_of(space: str, name: str) -> Form:
+    """Return the form of a function that PyTorch writes in Python. KeyError for another one."""
+    return _form(name, *_declared[space][name])
+
+
 def of_function(function: Callable[..., Any]) -> Form:
     """Return the form of a function that passes parameters without defaults by position, and the
     others by keyword."""
