@@ -1,4 +1,4 @@
-"""torchlike._core.absent_dtypes: dtypes that are named and compared, of which no tensor is made."""
+"""Dtypes that exist by name only (torchlike/_compat/absent_dtypes.py)."""
 
 import copy
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import torchlike as torch
-from torchlike._core.absent_dtypes import DTYPES
+from torchlike._compat.absent_dtypes import DTYPES
 
 
 @pytest.mark.parametrize("name", DTYPES)

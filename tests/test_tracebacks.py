@@ -6,7 +6,7 @@ import optax
 import pytest
 
 import torchlike
-from torchlike._core.tracebacks import trim
+from torchlike._runtime.tracebacks import trim
 
 PACKAGE = Path(torchlike.__file__).parent
 JAX = Path(jax.__file__).parent

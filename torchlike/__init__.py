@@ -14,11 +14,11 @@ from torchlike._runtime import interrupts as _interrupts
 _blas_threads.sleep_at_once()
 _interrupts.keep()
 
-from torchlike._core import tracebacks as _tracebacks  # noqa: E402 - imports NumPy
 from torchlike._runtime import compilation_cache as _compilation_cache  # noqa: E402
 from torchlike._runtime import known_nans as _known_nans  # noqa: E402
 from torchlike._runtime import mlir_contexts as _mlir_contexts  # noqa: E402
 from torchlike._runtime import platforms as _platforms  # noqa: E402
+from torchlike._runtime import tracebacks as _tracebacks  # noqa: E402 - imports NumPy
 from torchlike._runtime import xla_flags as _xla_flags  # noqa: E402
 
 #: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
@@ -33,11 +33,20 @@ _tracebacks.install()
 
 from torchlike import _ops as _ops  # noqa: E402 - registers the ops
 from torchlike import ops  # noqa: E402
+from torchlike._compat import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike._compat import places as _places  # noqa: E402
 from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
+from torchlike._compat.qschemes import (  # noqa: E402
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_channel_symmetric,
+    per_tensor_affine,
+    per_tensor_symmetric,
+    qscheme,
+)
 from torchlike._compat.settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -57,7 +66,6 @@ from torchlike._compat.settings import (  # noqa: E402
 )
 from torchlike._compat.storage_types import STORAGE_TYPES as _STORAGE_TYPES  # noqa: E402
 from torchlike._compat.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
-from torchlike._core import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._core import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike._core.devices import device, get_default_device, set_default_device  # noqa: E402
 from torchlike._core.dtypes import (  # noqa: E402
@@ -87,14 +95,6 @@ from torchlike._core.layouts import (  # noqa: E402
 from torchlike._core.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
 from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike._core.printing import set_printoptions  # noqa: E402
-from torchlike._core.qschemes import (  # noqa: E402
-    per_channel_affine,
-    per_channel_affine_float_qparams,
-    per_channel_symmetric,
-    per_tensor_affine,
-    per_tensor_symmetric,
-    qscheme,
-)
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._dispatch import registry as _registry  # noqa: E402
@@ -168,6 +168,7 @@ from torchlike import (  # noqa: E402
     version,
 )
 from torchlike._compat import symbolic_asking as _symbolic_asking  # noqa: E402
+from torchlike._compat.streams import Event, Stream  # noqa: E402
 from torchlike._compat.symbolic import (  # noqa: E402
     SymBool,
     SymFloat,
@@ -184,7 +185,6 @@ from torchlike._compat.symbolic import (  # noqa: E402
 from torchlike._compat.torch_version import __version__ as __version__  # noqa: E402
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
-from torchlike._core.streams import Event, Stream  # noqa: E402
 from torchlike._dispatch.tags import Tag  # noqa: E402
 from torchlike._jit.markers import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule  # noqa: E402

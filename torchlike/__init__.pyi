@@ -68,6 +68,12 @@ from torchlike._compat.devices import cpu as cpu
 from torchlike._compat.devices import mps as mps
 from torchlike._compat.devices import mtia as mtia
 from torchlike._compat.devices import xpu as xpu
+from torchlike._compat.qschemes import per_channel_affine as per_channel_affine
+from torchlike._compat.qschemes import per_channel_affine_float_qparams as per_channel_affine_float_qparams
+from torchlike._compat.qschemes import per_channel_symmetric as per_channel_symmetric
+from torchlike._compat.qschemes import per_tensor_affine as per_tensor_affine
+from torchlike._compat.qschemes import per_tensor_symmetric as per_tensor_symmetric
+from torchlike._compat.qschemes import qscheme as qscheme
 from torchlike._compat.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from torchlike._compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from torchlike._compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -83,6 +89,8 @@ from torchlike._compat.settings import set_num_interop_threads as set_num_intero
 from torchlike._compat.settings import set_num_threads as set_num_threads
 from torchlike._compat.settings import set_warn_always as set_warn_always
 from torchlike._compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from torchlike._compat.streams import Event as Event
+from torchlike._compat.streams import Stream as Stream
 from torchlike._compat.symbolic import SymBool as SymBool
 from torchlike._compat.symbolic import SymFloat as SymFloat
 from torchlike._compat.symbolic import SymInt as SymInt
@@ -121,15 +129,7 @@ from torchlike._core.layouts import sparse_csc as sparse_csc
 from torchlike._core.layouts import sparse_csr as sparse_csr
 from torchlike._core.layouts import strided as strided
 from torchlike._core.printing import set_printoptions as set_printoptions
-from torchlike._core.qschemes import per_channel_affine as per_channel_affine
-from torchlike._core.qschemes import per_channel_affine_float_qparams as per_channel_affine_float_qparams
-from torchlike._core.qschemes import per_channel_symmetric as per_channel_symmetric
-from torchlike._core.qschemes import per_tensor_affine as per_tensor_affine
-from torchlike._core.qschemes import per_tensor_symmetric as per_tensor_symmetric
-from torchlike._core.qschemes import qscheme as qscheme
 from torchlike._core.size import Size as Size
-from torchlike._core.streams import Event as Event
-from torchlike._core.streams import Stream as Stream
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._dispatch.tags import Tag as Tag
 from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 
 from torchlike import cuda as _cuda
+from torchlike._compat.streams import Stream
 from torchlike._core import devices
 from torchlike._core.dtypes import ALL as _DTYPES
-from torchlike._core.streams import Stream
 from torchlike._runtime import pending
 
 

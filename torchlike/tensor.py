@@ -15,15 +15,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import boxes, devices, dtypes, errors, modes, printing, protocol, views
+from torchlike._core import devices, dtypes, errors, modes, printing, protocol, views
+from torchlike._core.cells import KINDS
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
-from torchlike._core.sparse_array import KINDS as _SPARSE_KINDS
-from torchlike._core.storage import SparseStorage, Storage, device_array
+from torchlike._core.storage import Storage, device_array
 from torchlike._core.stored_values import StoredValues
 from torchlike._core.tensor_class import CLASS_OF, TensorMeta
 from torchlike._core.tensor_copies import TensorCopies, set_state
-from torchlike._core.tree_leaf import TreeLeaf
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View
 
@@ -60,9 +59,13 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     _accumulator: Any = None
     _hooks: Any = None
     _inference: bool = False
+    #: Whether ``.data`` gave it.
+    _is_data: bool = False
     #: Given by rooms above (see ``extension``): how a stale view finds its history, and what
     #: ``Tensor(2, 3)`` and ``Tensor([…])`` are.
     _rejoin_history: Callable[[], None]
+    #: What is done before a write through ``.data``.
+    _about_to_write_data: Callable[[], None]
     _legacy_new: Callable[..., Tensor]
     #: How a DTensor prints; None for what is none.
     _repr_on_mesh: Callable[[], str | None]
@@ -433,13 +436,13 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         what ``vmap`` maps."""
         if modes.current.levels:
             cell = self._storage.cell
-            boxed = type(cell) in boxes.BOXES
-            if boxed and not self.requires_grad and getattr(cell, "batched", False):
-                raise RuntimeError("accessing `data` under vmap transform is not allowed")
-            if not (boxed and self.requires_grad):
+            if type(cell) not in KINDS or not self.requires_grad:
+                if type(cell) in KINDS:
+                    cell.check_data()
                 return self.detach()
         found = self._alias()
         found._inference = self._inference
+        found._is_data = True
         return found
 
     @data.setter
@@ -472,11 +475,11 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     # -- printing ----------------------------------------------------------------------------------
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        if type(self._storage.cell) in boxes.BOXES:
-            return repr(self._read())
-        own = type(self)
-        if type(self._storage.cell) is TreeLeaf:
-            return f"{own.__name__}({self._storage.cell!r})"
+        own, cell = type(self), self._storage.cell
+        if type(cell) in KINDS:
+            text = cell.shown(self)
+            if text is not None:
+                return text
         if modes.current.capture is not None:  # no values yet: say what is known
             size = tuple(self.shape)
             return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
@@ -562,8 +565,8 @@ def _converted(result: Any, cls: Any) -> protocol.Result:
 
 def wrap(array: Any) -> Tensor:
     """Return a new tensor on a new storage holding ``array``."""
-    if type(array) in _SPARSE_KINDS:
-        return CLASS_OF[type(array)]._on(SparseStorage(array))
+    if type(array) in CLASS_OF:
+        return CLASS_OF[type(array)]._on(array.storage())
     t = object.__new__(Tensor)  # as `_on` does, without a call
     t._storage = Storage(array)
     return t

@@ -9,6 +9,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core.errors import JitCaptureError
+from torchlike._dispatch import data_writes
 from torchlike.autograd import gradcheck, set_strict_in_place
 from torchlike.autograd.function import once_differentiable
 from torchlike.autograd.graph import (
@@ -45,6 +46,7 @@ def test_overwritten_tensors_have_the_right_gradient():
     assert gradient(torch.jit(squared_then_overwritten), 1.0, 3.0) == [2, 6]
 
 
+@pytest.mark.filterwarnings("ignore:MulBackward0 saved a tensor")
 def test_strict_mode_counts_writes_through_data():
     def f(x):
         y = x * 1
@@ -288,6 +290,18 @@ def test_special_functions_have_gradients():
 def test_gradchecks_fast_mode_takes_complex_numbers_as_a_whole():
     z = torch.tensor([0.3 + 1j, 0.7], dtype=torch.complex128, requires_grad=True)
     assert gradcheck(lambda z: (z * z).real, (z,), fast_mode=True)
+
+
+def test_writes_through_data_do_not_reach_what_was_saved(monkeypatch):
+    monkeypatch.setattr(data_writes, "_told", False)  # it tells once
+    monkeypatch.setattr(data_writes, "_looked", 0)
+    x, eps = leaf(1.0, 2.0), torch.ones(2)
+    y = x * eps
+    eps.data.add_(1)
+    y = y + x * eps
+    with pytest.warns(RuntimeWarning, match=r"written to through \.data"):
+        y.sum().backward()
+    assert x.grad.tolist() == [3, 3]  # PyTorch gives 4, 4
 
 
 def test_swapped_data_are_not_those_that_were_saved():

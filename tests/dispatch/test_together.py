@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._dispatch import together
+from torchlike._extensions import together
 from torchlike._ops.elementwise.pointwise import mul
 from torchlike.compiler import set_first_calls
 

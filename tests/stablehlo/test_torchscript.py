@@ -3,7 +3,6 @@
 import io
 import subprocess
 import sys
-import warnings
 
 import pytest
 
@@ -92,55 +91,6 @@ def test_is_scripting_within_script_alone():
     f = lambda x: x + int(torch.jit.is_scripting())  # noqa: E731
     assert torch.jit.script(f)(torch.zeros(1)) == 1
     assert torch.jit(f)(torch.zeros(1)) == 0
-
-
-def test_trace_warns_of_branches_and_keeps_them(net):
-    net.eval()
-    with pytest.warns(torch.jit.TracerWarning, match="branches on a tensor's value"):
-        traced = torch.jit.trace(net, X)
-    assert close(traced(X), net(X))
-    assert close(traced(-X), net(-X))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        f = torch.jit.trace(lambda x, y: x * y, (X, X))
-    assert f(X, X).tolist() == (X * X).tolist()
-    with pytest.raises(RuntimeError, match="must be given"):
-        torch.jit.trace(net)
-
-
-def test_trace_leaves_generator_and_statistics_as_one_call_does():
-    drop = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Dropout(0.5))
-    torch.manual_seed(1)
-    drop(X)
-    state, mean = torch.get_rng_state(), drop[0].running_mean.clone()
-    drop[0].reset_running_stats()
-    torch.manual_seed(1)
-    torch.jit.trace(drop, X)
-    assert torch.get_rng_state().tolist() == state.tolist()
-    assert close(drop[0].running_mean, mean)
-
-
-def test_inputs_to_check_a_trace_with():
-    asked = []
-
-    def double(x):
-        asked.append(tuple(x.shape))
-        return x * 2
-
-    more = [torch.ones(3), (torch.ones(4),)]
-    torch.jit.trace(double, torch.ones(2), check_inputs=more)
-    assert {(2,), (3,), (4,)} <= set(asked)
-
-
-def test_check_trace_notices_a_difference():
-    calls = []
-
-    def f(x):
-        calls.append(1)
-        return x * len(calls)
-
-    with pytest.raises(torch.jit.TracingCheckError, match="Output nr 1"):
-        torch.jit.trace(f, X)
 
 
 def test_a_saved_module_runs_without_its_code(net, tmp_path):
@@ -266,8 +216,6 @@ def test_freeze_and_the_rest(net):
     s.eval()
     assert close(torch.jit.optimize_for_inference(torch.jit.freeze(s))(X), net(X))
     assert torch.jit.wait(torch.jit.fork(lambda x: x + 1, X)).tolist() == (X + 1).tolist()
-    with pytest.raises(NotImplementedError, match="forward alone"):
-        torch.jit.trace_module(net, {"twice": X})
 
 
 def test_arguments_may_be_given_in_any_way():

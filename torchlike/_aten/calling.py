@@ -19,10 +19,10 @@ from torchlike._aten import (
 from torchlike._aten.handlers import COMPOSITES
 from torchlike._aten.packets import OwnOperator, aten
 from torchlike._core import modes, protocol
-from torchlike._core.wrapped import NoMemory
 from torchlike._dispatch import asking, autocast
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema_language import Schema
+from torchlike._extensions.wrapped import NoMemory
 from torchlike._ops.aten import custom
 from torchlike.tensor import Tensor, all_attributes
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from jax._src.xla_bridge import backends_are_initialized
 
+from torchlike._compat import determinism
 from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
-from torchlike._core import determinism, devices, dtypes, modes
+from torchlike._core import devices, dtypes, modes
 from torchlike._core.errors import type_name, warn_once
 from torchlike._runtime import targets, xla_flags
 

@@ -18,7 +18,7 @@ import numpy as np
 from jax import core
 
 from torchlike._core import modes
-from torchlike._core.boxes import BOXES
+from torchlike._core.cells import KINDS
 from torchlike._runtime import platforms
 
 _numbers = itertools.count(1)
@@ -67,7 +67,7 @@ def address_of(storage: Any) -> int:
 
 
 def _can_be_followed(cell: Any) -> bool:
-    if isinstance(cell, core.Tracer) or type(cell) in BOXES or type(cell) is np.ndarray:
+    if isinstance(cell, core.Tracer) or type(cell) in KINDS or type(cell) is np.ndarray:
         return False
     devices = cell.sharding.device_set
     return len(devices) == 1 and platforms.is_cpu(next(iter(devices)))

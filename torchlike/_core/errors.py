@@ -92,6 +92,10 @@ ESCAPED = (
     "this tensor escaped from inside a function that {transform} transformed, which has ended: "
     "return it instead of keeping it by a side effect"
 )
+OUT_RECORDED = (
+    "{}(): functions with out=... arguments don't support automatic differentiation, but one of "
+    "the arguments requires grad."
+)
 UNWRAP_TRANSFORMED = "Cannot access data pointer of Tensor that doesn't have storage"
 VMAP_ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "

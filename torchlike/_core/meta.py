@@ -4,8 +4,7 @@ A storage on ``device="meta"`` holds a MetaArray. An op that meets one is not ru
 abstractly by ``jax.eval_shape``, through the same pure function and the same checks; so a model of
 any size is built, moved and stepped through without its memory.
 
-The hot path does not ask for it: a compiled function refuses a MetaArray with an error, and only
-then is the call looked at again (``involved``).
+The simplest kind of cell (`cells`), and the only one that the heart itself has.
 """
 
 from __future__ import annotations
@@ -16,27 +15,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core.errors import NO_DATA
-
-
-class StandIn:
-    """What stands in a cell in an array's place: immutable, with a shape and a dtype."""
-
-    __slots__ = ("dtype", "shape")
-    weak_type = False
-    shape: tuple[int, ...]
-    dtype: Any
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    def __deepcopy__(self, memo: Any) -> StandIn:
-        return self
+from torchlike._core import devices
+from torchlike._core.cells import StandIn
+from torchlike._core.dtypes import DIFFERENTIABLE
+from torchlike._core.errors import NO_DATA, NO_ITEM
 
 
 class MetaArray(StandIn):
@@ -59,6 +41,34 @@ class MetaArray(StandIn):
         return call(lambda x: x[index], self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise NotImplementedError(NO_DATA)
+
+    device = devices.META
+
+    @classmethod
+    def execute(cls, exe: Any, arrays: list[Any], operands: Any, again: Callable[..., Any]) -> Any:
+        """Evaluate an executable abstractly. RuntimeError where another operand, other than a
+        number or indices, has values."""
+        for a in arrays:
+            if isinstance(a, jax.Array) and a.ndim and a.dtype in DIFFERENTIABLE:
+                raise RuntimeError("Tensor on device cpu is not on the expected device meta!")
+        return again(exe.abstract, arrays, operands)
+
+    @classmethod
+    def backward(cls, node: Any, cotangents: list[Any]) -> Any:
+        backward = node.exe.abstract.backward(node.avals)
+        return backward(node.saved, node.residuals, tuple(cotangents))
+
+    @classmethod
+    def apply(cls, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        return call(function, *arrays)
+
+    def write_view(self, storage: Any, view: Any, array: Any, write: Callable[..., Any]) -> None:
+        storage.version += 1
+
+    def host_values(self, t: Any, asked: str, instead: str) -> np.ndarray:
+        if t.numel() == 1 and asked != ".tolist()":
+            raise RuntimeError(NO_ITEM)
         raise NotImplementedError(NO_DATA)
 
     def __repr__(self) -> str:

@@ -103,15 +103,17 @@ def fall_asleep() -> None:
     _woken = False
 
 
-class Unasked(TypeError):
-    """A function met an argument that is no tensor and whose class is to be asked, and nothing had
-    woken the protocol. Ops are called again; elsewhere the next call asks."""
+#: What the error of an argument notes whose class will be asked: an op is called again.
+_UNASKED = (
+    "It has __torch_function__, which is asked from the next call on; import torch.overrides to "
+    "have it asked from the start"
+)
 
-    def __init__(self, said: str) -> None:
-        super().__init__(
-            f"{said}. It has __torch_function__, which is asked from the next call on; import "
-            "torch.overrides to have it asked from the start"
-        )
+
+def is_unasked(error: TypeError) -> bool:
+    """Return whether the error is of an argument that is no tensor and whose class is to be asked,
+    met before anything had woken the protocol."""
+    return _UNASKED in getattr(error, "__notes__", ())
 
 
 #: Functions of ops that are not public themselves: filled as the protocol wakes.
@@ -123,7 +125,9 @@ def no_tensor(value: Any, said: str) -> TypeError:
     if is_awake() or not asked(type(value)):
         return TypeError(said)
     wake()
-    return Unasked(said)
+    error = TypeError(said)
+    error.add_note(_UNASKED)
+    return error
 
 
 def is_awake() -> bool:

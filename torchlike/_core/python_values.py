@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, dtypes, errors, layouts, literals, modes, views
-from torchlike._core.meta import MetaArray
+from torchlike._core import dtypes, errors, layouts, literals, modes, views
+from torchlike._core.cells import KINDS
 from torchlike._core.methods import TensorMethods
 from torchlike._runtime import late_checks
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
@@ -56,13 +56,8 @@ class PythonValues(TensorMethods):
             if known is not None:
                 return known
             capture.refuse_value(asked, instead)
-        if type(self._storage.cell) in boxes.BOXES:
-            inside = boxes.visible(self._read(), asked, instead)
-            return inside._value(asked, instead)
-        if type(self._storage.cell) is MetaArray:
-            if self.numel() == 1 and asked != ".tolist()":
-                raise RuntimeError(errors.NO_ITEM)
-            raise NotImplementedError(errors.NO_DATA)
+        if type(self._storage.cell) in KINDS:
+            return self._storage.cell.host_values(self, asked, instead)
         if self._storage.host is not None:
             part = self._host_view()
             if part is not None:
@@ -119,8 +114,10 @@ class PythonValues(TensorMethods):
         accelerator); TypeError for bfloat16, which NumPy does not have.
         """
         self._check_numpy(force)
-        if type(self._storage.cell) is boxes.Dual:
-            return self._read().value.detach().numpy()
+        if type(self._storage.cell) in KINDS:
+            inside = self._storage.cell.shared_with_numpy(self)
+            if inside is not None:
+                return inside
         if not self.is_cpu or (self._view is not None and not self._view.shows_memory):
             return np.array(self._value(".numpy()"))
         storage = self._storage

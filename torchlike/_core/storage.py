@@ -26,13 +26,12 @@ from jax import core
 
 from torchlike._core import devices, modes
 from torchlike._core.addresses import Address, address_of
-from torchlike._core.boxes import BOXES, adopt
-from torchlike._core.errors import NO_DATA, UNWRAP_TRANSFORMED
+from torchlike._core.cells import KINDS
 from torchlike._core.layouts import strided
-from torchlike._core.mapped_files import is_private
 from torchlike._core.meta import MetaArray
 from torchlike._core.views.geometry import contiguous_strides, dense_order
 from torchlike._runtime import first_calls, late_checks, shared_memory, x64
+from torchlike._runtime.mapped_files import is_private
 from torchlike._runtime.transfer import to_device
 
 _ndarray = np.ndarray
@@ -89,7 +88,8 @@ class Storage:
         if current.capture is not None:
             current.capture.adopt(self)
         if current.levels and cell is not None:
-            adopt(self)
+            for level in current.levels:
+                level.adopt(self)
 
     # -- reading and writing -----------------------------------------------------------------------
 
@@ -204,10 +204,8 @@ class Storage:
 
     def _contents(self, what: str, instead: str) -> Any:
         """Return the values as an array, for ``what``, which no capture can do."""
-        if type(self.cell) is MetaArray:
-            raise NotImplementedError(NO_DATA)
-        if type(self.cell) in BOXES:
-            raise RuntimeError(UNWRAP_TRANSFORMED)
+        if type(self.cell) in KINDS:
+            return np.asarray(self.cell)  # or its kind says why not
         if modes.current.capture is not None:
             modes.current.capture.refuse_value(what, instead)
         return self.cell if self.host is None else self.host
@@ -243,10 +241,8 @@ class Storage:
     @property
     def device(self) -> devices.device:
         cell = self.cell
-        if type(cell) is MetaArray:
-            return devices.META
-        if type(cell) in BOXES:
-            return cell.value.device
+        if type(cell) in KINDS:
+            return cell.device
         if self.host is not None or type(cell) is _ndarray:
             return devices.CPU
         if isinstance(cell, core.Tracer):

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, modes, views
-from torchlike._core.meta import MetaArray
+from torchlike._core import cells, modes, views
+from torchlike._core.cells import KINDS
 from torchlike._core.methods import TensorMethods
 from torchlike._core.storage import Storage, device_array, host_value
-from torchlike._core.tree_leaf import TreeLeaf
 from torchlike._core.views import View
 
 #: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
@@ -34,8 +33,8 @@ class StoredValues(TensorMethods):
             return storage.read()
         if modes.current.capture is not None:
             cell = storage.read()
-            if type(cell) in boxes.SPECIAL:
-                return boxes.call(views.reader(view.steps), cell, *view.dynamic)
+            if type(cell) in KINDS:
+                return cells.apply(views.reader(view.steps), cell, *view.dynamic)
             return views.reader(view.steps)(cell, *view.dynamic)
         if storage.host is not None:
             part = self._host_view()
@@ -44,8 +43,8 @@ class StoredValues(TensorMethods):
             return views.reader_alone(view.steps)(storage.concrete(), *view.dynamic)
         if view.cached_version != storage.version:
             read = views.reader_alone(view.steps)
-            if type(storage.cell) in boxes.SPECIAL:
-                return boxes.call(read, storage.cell, *view.dynamic)
+            if type(storage.cell) in KINDS:
+                return cells.apply(read, storage.cell, *view.dynamic)
             view.cached = read(storage.concrete(), *view.dynamic)
             view.cached_version = storage.version
         if type(view.cached) is np.ndarray:
@@ -110,19 +109,20 @@ class StoredValues(TensorMethods):
     def _write(self: Any, array: Any) -> None:
         """Replace this tensor's value (already of its shape and dtype) in its storage."""
         storage, view = self._storage, self._view
-        if type(array) in boxes.BOXES:
-            boxes.check_write(storage, array)
+        if type(array) in KINDS:
+            array.check_write(storage)
         if view is None:
+            if self._is_data:
+                self._about_to_write_data()
             storage.write(array)
             return
-        if type(storage.cell) is MetaArray:
-            storage.version += 1
-            return
-        if modes.current.levels and boxes.involved((storage.cell, array)):
-            # A number's worth of JAX array where the new value is no tensor of the level.
-            write = views.writer(view.steps, False)
-            storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
-            return
+        if self._is_data or ((base := self._base) is not None and base._is_data):
+            self._about_to_write_data()
+        for held in (storage.cell, array):
+            if type(held) in KINDS:
+                # A number's worth of JAX array where the new value is no tensor of a level.
+                held.write_view(storage, view, array, views.writer(view.steps, False))
+                return
         if storage.host is not None and modes.current.capture is None:
             part = self._host_view()
             if part is not None:  # and no more: other processes may be writing the rest
@@ -144,8 +144,8 @@ class StoredValues(TensorMethods):
         """Return the value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has
         no history: gradients end there."""
         array, capture = self._read(), modes.current.capture
-        if type(array) is TreeLeaf:
-            return array.value
+        if type(array) in KINDS:
+            return array.as_jax()
         return array if capture is None else capture.traced(self._storage, array)
 
 

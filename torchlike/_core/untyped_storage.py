@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes, mapped_files, modes
+from torchlike._core import devices, dtypes, modes
+from torchlike._core.cells import KINDS
 from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
-from torchlike._core.wrapped import Wrapped
-from torchlike._runtime import shared_memory
+from torchlike._runtime import mapped_files, shared_memory
 
 
 class UntypedStorage:
@@ -49,7 +49,7 @@ class UntypedStorage:
 
     def _check_memory(self, attempt: str) -> None:
         """Raise RuntimeError in PyTorch's words where a wrapper subclass has no memory."""
-        if type(self._storage.cell) is Wrapped:
+        if type(self._storage.cell) in KINDS and not self._storage.cell.has_memory:
             raise RuntimeError(f"Attempted to {attempt} on an invalid python storage.")
 
     def nbytes(self) -> int:

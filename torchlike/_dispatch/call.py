@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import boxes, errors, modes, protocol, sparse_array
+from torchlike._core import cells, errors, modes, protocol
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
 from torchlike._core.storage import Storage
@@ -22,7 +22,7 @@ from torchlike._dispatch import old_signatures, recycling, value_checks
 from torchlike._dispatch import out as outputs
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, execute_without_arrays, to_device
-from torchlike._dispatch.schema import Schema, StaticNumber
+from torchlike._dispatch.schema import Schema
 from torchlike._dispatch.spec import OpSpec, group
 from torchlike._runtime import one_device
 from torchlike._runtime.first_calls import DECLINED
@@ -66,9 +66,9 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
             if has_sequence:
                 return run_with_sequences(spec, operands, statics)
             return run(spec, operands, statics)
-        except protocol.Unasked:
-            if function in protocol.not_public:
-                raise  # whoever called it is asked
+        except TypeError as error:
+            if not protocol.is_unasked(error) or function in protocol.not_public:
+                raise  # of what is not public, whoever called it is asked
             if out is not None:
                 kwargs["out"] = out
             return function(*args, **kwargs)
@@ -105,7 +105,9 @@ def with_numbers_first(
                 args = tuple([a for a in args if type(a) not in NUMBERS])
         try:
             return function(*args, **kwargs)
-        except protocol.Unasked:
+        except TypeError as error:
+            if not protocol.is_unasked(error):
+                raise
             return reordered(*args, **kwargs)
 
     return reordered
@@ -188,10 +190,11 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
                 result = _new(Tensor)
                 result._storage = Storage(out) if not exe.is_large else recycling.storage(out)
     except Exception as error:
-        if not boxes.involved(arrays):
+        kind = cells.kind_among(arrays)
+        if kind is None:
             raise explain(error, spec.name, arrays) from None
-        if sparse_array.involved(arrays):
-            return run_on_sparse(spec, operands, statics, lengths)
+        if kind.run_op is not None:
+            return kind.run_op(spec, operands, statics, lengths)
         result = run_without_arrays(exe, arrays, operands, spec.name)
     if strided and spec.memory_order is not None:
         spec.memory_order(result, operands, spec, statics)
@@ -200,13 +203,6 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
     if spec.returns is not None:
         return spec.returns(*result)
     return result
-
-
-def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Tensor:
-    """Run an op of which a compiled form refused a sparse operand, by the op's rule for them."""
-    grouped = group(tuple(operands), lengths) if lengths else operands
-    plain = tuple([s.value if type(s) is StaticNumber else s for s in statics])
-    return sparse_array.run(spec.name, spec.combine(grouped, plain))
 
 
 def run_without_arrays(

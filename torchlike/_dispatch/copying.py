@@ -11,6 +11,7 @@ import numpy as np
 
 from torchlike._core import casts, errors, modes, views
 from torchlike._core.tape import check_in_place, check_inference
+from torchlike._dispatch.data_writes import about_to_write, has_copied
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.moving import moved, placed
@@ -84,7 +85,11 @@ def copy_(
         value = source
     if target._view is None:
         # Two cells may hold one immutable array: nothing needs copying.
+        if target._is_data:
+            about_to_write(target)
         target._storage.write(_fitted(value, target))
+        if target._is_data:
+            has_copied(target)
     elif target._storage.host is not None or type(target._storage.cell) is np.ndarray:
         target._write(_fitted(value, target))
     else:

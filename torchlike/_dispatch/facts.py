@@ -55,6 +55,8 @@ class Facts(PublicFacts, total=False):
     """Keyword arguments of ``@op`` alone; one not said is False or None, but for
     ``differentiable``."""
 
+    #: The in-place form of an op that is not differentiable has a gradient, of zeros.
+    ends_history: bool
     #: Which operands each wanted gradient needs: None for all of them, "nothing" for linear ops, or
     #: ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
     needs: Any
@@ -75,6 +77,8 @@ class Facts(PublicFacts, total=False):
     #: An elementwise op of one operand that XLA has an instruction for, and no vectors for where
     #: rows are short (short_rows.py).
     one_instruction: bool
+    #: The result is the operand, its memory order included.
+    copies: bool
     #: Another rule of memory_order.py for the outputs' strides.
     memory_order: Callable[..., None] | None
     #: Whether ``out=`` may have another dtype of at least the result's category. So it is by

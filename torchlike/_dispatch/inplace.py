@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core import boxes, casts, dtypes, errors, modes, sparse_array, tape, views
+from torchlike._core import casts, cells, dtypes, errors, modes, tape, views
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._dispatch import call
+from torchlike._dispatch.data_writes import about_to_write
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, to_device
 from torchlike._dispatch.spec import OpSpec
@@ -99,7 +100,9 @@ def update(
                 mask |= 1 << i
     if mask:
         check_in_place(target, mask)
-        if not (modes.current.grad_enabled and spec.differentiable):
+        if not modes.current.grad_enabled or not (
+            spec.differentiable or (spec.ends_history and target.dtype.category > 1)
+        ):
             mask = 0
     exe = in_place_executable(spec, mask, statics, lengths, len(operands))
     if not mask and view is None and modes.current.capture is None:
@@ -109,8 +112,9 @@ def update(
     if spec.check is not None:
         call.check_values(spec, arrays, statics, lengths)
     try:
-        if sparse_array.involved(arrays):
-            result = _on_sparse(spec, target, operands, statics)
+        kind = cells.kind_among(arrays)
+        if kind is not None and kind.run_op is not None:
+            result = _by_rule(kind, spec, target, operands, statics)
         else:
             result = execute(exe, arrays, operands, on_host)
     except Exception as error:
@@ -136,6 +140,8 @@ def _update_cell(
     this cell alone holds it."""
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
+    if not sole and target._is_data:
+        about_to_write(target)
     arrays, _, _, on_host = call.gather_operands(spec, operands)
     if spec.check is not None:
         call.check_values(spec, arrays, statics, lengths)
@@ -147,21 +153,24 @@ def _update_cell(
                 to_device(arrays, operands)
             new = (exe.donating if donate else exe.forward)(*arrays)
     except Exception as error:
-        if not boxes.involved(arrays):
+        kind = cells.kind_among(arrays)
+        if kind is None:
             raise call.explain(error, f"{spec.name}_", arrays) from None
-        if sparse_array.involved(arrays):
-            new = _on_sparse(spec, target, operands, statics)._read()
+        if kind.run_op is not None:
+            new = _by_rule(kind, spec, target, operands, statics)._read()
         else:
             new = call.run_without_arrays(exe, arrays, operands, f"{spec.name}_")._read()
-        if type(new) in boxes.BOXES:
-            boxes.check_write(storage, new)
+        if type(new) in cells.KINDS:
+            new.check_write(storage)
     storage.write(new)
 
 
-def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: Any) -> Tensor:
-    """Return the result to be written where an operand is sparse. RuntimeError where the target
-    would have to become another kind of tensor."""
-    result = call.run_on_sparse(spec, operands, statics)
+def _by_rule(
+    kind: Any, spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: Any
+) -> Tensor:
+    """Return the result to be written where a kind of cell has a rule for the op. RuntimeError
+    where the target would have to become another kind of tensor."""
+    result = kind.run_op(spec, operands, statics)
     if target.layout is strided and result.layout is not strided:
         result = result.to_dense()
     if result.shape != target.shape or result.layout is not target.layout:
@@ -210,7 +219,7 @@ def in_place_executable(
             rule=out_of_place.rule,
             residuals=spec.residuals,
             free=spec.schema.scalar_operands,
-            differentiable=spec.differentiable,
+            differentiable=bool(mask) or spec.differentiable,
             library=out_of_place.library,
         )
         exe.facts = spec, statics, lengths

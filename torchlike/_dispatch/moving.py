@@ -14,7 +14,8 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import boxes, devices, modes
+from torchlike._core import devices, modes
+from torchlike._core.cells import KINDS
 from torchlike._core.tape import Node, gradient_edge
 from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.program import host
@@ -60,7 +61,7 @@ def moved(t: Tensor, device: devices.device) -> Tensor:
     NotImplementedError within vmap, jvp and kin for a tensor of theirs.
     """
     value = t._read()
-    if boxes.involved((value,)):
+    if type(value) in KINDS:
         raise NotImplementedError(
             f"to({str(device)!r}) within a transform of torch.func: move the tensors before it"
         )

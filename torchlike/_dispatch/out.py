@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core import boxes, casts, dtypes, errors, modes, protocol, views
+from torchlike._core import casts, dtypes, errors, modes, protocol, views
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_inference
 from torchlike._runtime.first_calls.program import host
@@ -23,46 +23,6 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
     return tuple(targets)
 
 
-def _has_tangent(t: Any) -> bool:
-    """Return whether a tensor (or one among several) is a dual of a level of forward_ad."""
-    if isinstance(t, (tuple, list)):
-        return any(map(_has_tangent, t))
-    cell = t._read() if isinstance(t, Tensor) else None
-    return type(cell) is boxes.Dual and cell.level.outlived and cell.tangent is not None
-
-
-def _is_mapped(t: Any) -> bool:
-    """Return whether a tensor (or one among several) has a value for each example of a vmap."""
-    if isinstance(t, (tuple, list)):
-        return any(map(_is_mapped, t))
-    cell = t._read() if isinstance(t, Tensor) else None
-    return type(cell) is boxes.Batched and cell.batched
-
-
-def _check_levels(targets: Any, operands: Any, name: str) -> None:
-    """Refuse ``out=`` where a transform cannot have it: on duals, and for what vmap maps in tensors
-    that it does not."""
-    if any(map(_has_tangent, (*targets, *operands))):
-        tensors = [t for t in (*targets, *operands) if isinstance(t, Tensor)]
-        if modes.current.grad_enabled and any(t.requires_grad for t in tensors):
-            raise RuntimeError(_RECORDED.format(name))
-        raise NotImplementedError(
-            f"Trying to use forward AD with {name}_out that does not support it because it is an "
-            "out= function"
-        )
-    if any(map(_is_mapped, operands)) and not all(map(_is_mapped, targets)):
-        raise RuntimeError(
-            f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work "
-            "on out= or view ops."
-        )
-
-
-_RECORDED = (
-    "{}(): functions with out=... arguments don't support automatic differentiation, but one of "
-    "the arguments requires grad."
-)
-
-
 def check_overlap(
     out: Any, operands: Any, name: str, reorders: bool = False, rewrites: bool = False
 ) -> None:
@@ -72,7 +32,7 @@ def check_overlap(
     targets = check_targets(out, name)
     installed.before_out(name, targets, operands)
     if modes.current.levels:
-        _check_levels(targets, operands, name)
+        modes.current.levels[-1].check_out(targets, operands, name)
     for target in targets:
         check_inference(target)
         if target.layout is not strided:
@@ -127,7 +87,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
     when elements are thrown away, unless the function ``resizes`` what it is given.
     """
     if modes.current.grad_enabled and (target.requires_grad or value.requires_grad):
-        raise RuntimeError(_RECORDED.format(name))
+        raise RuntimeError(errors.OUT_RECORDED.format(name))
     value = installed.into_out(name, target, value)
     if target.layout is not value.layout:
         raise RuntimeError(

@@ -10,11 +10,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape, wrapped
+from torchlike._core import cells, dtypes, errors, modes, tape
 from torchlike._core.storage import device_array
 from torchlike._core.tape import Edge, Node, gradient_edge
 from torchlike._core.tensor_class import TENSOR_TYPES
@@ -32,6 +31,8 @@ class OpNode(Node):
     """A recorded executable: what it saved, and the edges of the operands that need gradients."""
 
     __slots__ = ("_n_outputs", "avals", "exe", "residuals", "saved", "shown_operands")
+    #: Whether it refuses itself to run after a tensor that it saved was written to.
+    refuses_writes = False
 
     def __init__(
         self,
@@ -92,18 +93,10 @@ class OpNode(Node):
                 return backward(self.saved, self.residuals, tuple(cotangents))
             return called(exe, backward, self.saved, self.residuals, tuple(cotangents))
         except Exception:
-            operands = [*self.saved, *cotangents]
-            if not boxes.involved(operands):
+            kind = cells.kind_among([*self.saved, *cotangents])
+            if kind is None:
                 raise
-            if sparse_array.involved(cotangents):  # from a Function of the user's
-                return self.run(
-                    [sparse_sums.dense(c) if sparse_array.involved((c,)) else c for c in cotangents]
-                )
-            level = boxes.top(operands)
-            if level is not None:
-                return flatten(level.apply(self._backward_executable(0, len(operands)), operands))
-            backward = self.exe.abstract.backward(self.avals)
-            return backward(self.saved, self.residuals, tuple(cotangents))
+            return kind.backward(self, cotangents)
 
     def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
         self._check_alive()
@@ -126,9 +119,9 @@ class OpNode(Node):
                     mask |= 1 << i
             else:
                 arrays.append(o)
-        return flatten(execute(self._backward_executable(mask, len(operands)), arrays, operands))
+        return flatten(execute(self.backward_executable(mask, len(operands)), arrays, operands))
 
-    def _backward_executable(self, mask: int, n_operands: int) -> Executable:
+    def backward_executable(self, mask: int, n_operands: int) -> Executable:
         """Return the backward as an executable of what was saved and of the cotangents, made where
         there is none yet."""
         exe, avals, n_saved = self.exe, self.avals, len(self.saved)
@@ -301,57 +294,24 @@ def execute(
         else:
             out = exe.forward(*arrays)
     except Exception:
-        if type(exe) is not Executable or not boxes.involved(arrays):
+        if type(exe) is not Executable or cells.kind_among(arrays) is None:
             raise
         return execute_without_arrays(exe, arrays, operands)
     if not exe.mask:
         return tuple([wrap(o) for o in out]) if type(out) is tuple else wrap(out)
     if selecting is not None:
         selecting.offer(exe, out, residuals, operands)
-    return _recorded(
+    return recorded(
         exe, [gradient_edge(operands[i]) for i in exe.wanted], arrays, out, residuals, operands
     )
 
 
 def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
-    """Execute an op where compiled forms refuse an operand: boxes, or arrays without values.
-
-    RuntimeError when an operand is on the meta device and another, other than a number or
-    indices, has values.
-    """
-    level = boxes.top(arrays)
-    if level is not None:
-        return _execute_on_boxes(level, exe, arrays, operands)
-    if sparse_array.involved(arrays):
-        raise NotImplementedError(sparse_array.refusal(exe.name))
-    if any(type(a) is wrapped.Wrapped for a in arrays):
-        raise wrapped.NoMemory(wrapped.refusal(exe.name))
-    for a in arrays:
-        if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
-            raise RuntimeError("Tensor on device cpu is not on the expected device meta!")
-    return execute(exe.abstract, arrays, operands)
+    """Execute an op where compiled forms refuse an operand that is no array, by its kind."""
+    return cells.kind_among(arrays).execute(exe, arrays, operands, execute)
 
 
-def _execute_on_boxes(
-    level: boxes.Level, exe: Executable, arrays: Sequence[Any], operands: Sequence[Any]
-) -> Any:
-    """Compute an op at the level and record it on the tape of the level for operands of the level;
-    operations on those of lower levels are recorded where they are. (A level of ``forward_ad`` has
-    one tape with those below: what its tensors give is differentiated like any other.)"""
-    own = [type(a) in boxes.BOXES and a.level is level for a in arrays]
-    edges = [gradient_edge(operands[i]) if own[i] or level.outlived else None for i in exe.wanted]
-    # Lifted, a tensor of a lower level keeps its place there also in what the node saves.
-    arrays = [
-        level.lift(o) if type(o) in TENSOR_TYPES and not mine else a
-        for o, a, mine in zip(operands, arrays, own, strict=True)
-    ]
-    out = level.apply(exe, arrays)
-    if any(e is not None for e in edges):
-        return _recorded(exe, edges, arrays, out, None, operands)
-    return tuple([wrap(o) for o in out]) if type(out) is tuple else wrap(out)
-
-
-def _recorded(
+def recorded(
     exe: Executable,
     edges: list[Edge | None],
     arrays: Any,

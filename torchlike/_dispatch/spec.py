@@ -22,7 +22,9 @@ class OpSpec:
         "casts_out",
         "check",
         "combine",
+        "copies",
         "differentiable",
+        "ends_history",
         "fn",
         "from_output",
         "grad_name",
@@ -59,6 +61,8 @@ class OpSpec:
         self.schema = Schema(fn, self.name, say("other_names"))
         self.namespaces = namespaces
         self.differentiable = say("differentiable", True)
+        self.copies = say("copies", False)
+        self.ends_history = say("ends_history", False)
         self.from_output = say("from_output")
         self.residuals = say("residuals", False)
         self.passes_on = say("passes_on")

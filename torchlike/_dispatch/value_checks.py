@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import core, lax
 
-from torchlike._core import boxes, casts, modes
+from torchlike._core import casts, cells, modes
 from torchlike._core.casts import NUMBERS
 from torchlike._dispatch.executable import Executable
 from torchlike._runtime import value_check
@@ -121,18 +121,17 @@ def run(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> Non
         return
     if capture is not None and not capture.checks_values:
         return
-    level = boxes.top(arrays)
-    if level is None:
-        if boxes.involved(arrays):
-            return  # without values, or sparse: their rules look
-        if capture is None:
-            if not any(isinstance(a, core.Tracer) for a in arrays):
-                _WITH_VALUES.update(map(type, arrays))
-                check(*arrays)
-            return  # inside jax.jit and the like there are no values to look at
+    kind = cells.kind_among(arrays)
+    if kind is not None and not kind.has_values:
+        return  # without values, or sparse: their rules look
+    if kind is None and capture is None:
+        if not any(isinstance(a, core.Tracer) for a in arrays):
+            _WITH_VALUES.update(map(type, arrays))
+            check(*arrays)
+        return  # inside jax.jit and the like there are no values to look at
     traced = _traced(check, arrays, key)
     operands = [a for a in arrays if a is not None]
-    found = traced.on_boxes(operands) if level is not None else traced.inlined(operands)
+    found = traced.inlined(operands) if kind is None else traced.of_kind(kind, operands)
     line = "" if capture is None else capture.note_check()
     for site, (failed, *details) in zip(traced.sites, found, strict=True):
         if isinstance(failed, core.Tracer):
@@ -171,7 +170,8 @@ def refuse_tensor(
     if t.is_meta:
         return
     if modes.current.levels:
-        t = boxes.innermost(t)  # all examples
+        cell = t._read()
+        t = cell.innermost(t) if type(cell) in cells.KINDS else t  # all examples
     of = getattr(bad, "func", bad)
     run(check, [t._value_now()], (of.__module__, of.__qualname__, key, error, words))
 
@@ -224,27 +224,18 @@ class _Traced:
         closed = self._jaxpr
         return self._grouped(core.eval_jaxpr(closed.jaxpr, closed.consts, *operands))
 
-    def on_boxes(self, operands: list[Any]) -> list[list[Any]]:
-        """Give the flags of boxed operands: those of the first example that fails."""
-        level = boxes.top(operands)
-        assert level is not None
-        found = level.apply(self._executable, operands)
+    def of_kind(self, kind: Any, operands: list[Any]) -> list[list[Any]]:
+        """Give the flags of operands of a kind of cell: those of the first example that fails."""
+        found = kind.outputs_of(self._executable, operands)
         return [
             [failed, *details]
-            for each in self._grouped([_inside(x) for x in found])
+            for each in self._grouped(found)
             for failed, _, details in [value_check.first(each[0], each[1:])]
         ]
 
     def _grouped(self, flat: Sequence[Any]) -> list[list[Any]]:
         values = iter(flat)
         return [[next(values) for _ in range(1 + len(site.floats))] for site in self.sites]
-
-
-def _inside(x: Any) -> Any:
-    """Return the array in a box, with all examples."""
-    while type(x) in boxes.BOXES:
-        x = x.value._read()
-    return x
 
 
 #: Traced checks, by what they depend on.

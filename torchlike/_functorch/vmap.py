@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from torchlike._core import modes
-from torchlike._dispatch.boxed import VmapLevel
+from torchlike._extensions.boxed import VmapLevel
 from torchlike._functorch.batch_dims import _add_batch_dim as _add_batch_dim  # for libraries
 from torchlike._functorch.batch_dims import _remove_batch_dim, one_example, same_for_all, whole
 from torchlike._ops.shape.joining import cat

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import dtypes, modes, protocol
-from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._jit.capture.scalars import is_device
 from torchlike._jit.control_flow import loop_lowering
 from torchlike._jit.control_flow.cond import choose, describe
 from torchlike._jit.control_flow.effects import Effects
 from torchlike._jit.control_flow.subgraph import Leaf
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor
 
 _table = NAMESPACES[""]

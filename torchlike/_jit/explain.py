@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from torchlike._core.trees import flatten
 from torchlike._jit.compile.program import Program
 from torchlike._jit.fallback.recompile_messages import is_tensor_key, shown
 from torchlike._jit.function import JitFunction
@@ -20,6 +19,7 @@ from torchlike._jit.guards.optimizers import OptimizerGuard
 from torchlike._jit.guards.tensors import TensorGuard
 from torchlike._jit.guards.values import ValueGuard, describe
 from torchlike._runtime.lazy import LazyModule
+from torchlike._runtime.trees import flatten
 from torchlike.tensor import Tensor
 
 if TYPE_CHECKING:

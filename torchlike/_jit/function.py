@@ -12,8 +12,6 @@ from typing import Any
 
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tracebacks import trim
-from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.compile.delivery import deliver, targets_of, write
 from torchlike._jit.compile.generated_call import UNFIT
@@ -30,6 +28,8 @@ from torchlike._jit.program_cache import ProgramCache
 from torchlike._jit.warmup import Ready, WarmUp, Way, checked
 from torchlike._runtime import late_checks
 from torchlike._runtime.environment_variables import CHECKS
+from torchlike._runtime.tracebacks import trim
+from torchlike._runtime.trees import flatten_arguments
 from torchlike.tensor import Tensor
 
 #: After so many captures that could not be kept, say so (each call then compiles anew).

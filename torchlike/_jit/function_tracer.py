@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.trees import containers
 from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.capture.tracing import Tracing, offsets_among
 from torchlike._jit.compile.double import Double
@@ -21,6 +20,7 @@ from torchlike._jit.control_flow.rewriting import Conversion
 from torchlike._jit.guards.arguments import Numbers, with_offset
 from torchlike._jit.guards.keys import static_key
 from torchlike._jit.guards.weak import held_by
+from torchlike._runtime.trees import containers
 from torchlike.tensor import Tensor
 
 logger = logging.getLogger("torchlike.jit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,14 +32,33 @@ def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+class _Scripts(threading.local):
+    """How many scripted functions run eagerly in this thread, one inside the other."""
+
+    running = 0
+
+
+_scripts = _Scripts()
+
+
+class scripting:
+    """``with scripting():`` a scripted function runs eagerly."""
+
+    def __enter__(self) -> None:
+        _scripts.running += 1
+
+    def __exit__(self, *exc: object) -> None:
+        _scripts.running -= 1
+
+
 def is_scripting() -> bool:
     """Return whether a function or module given to ``torch.jit.script`` (or ``trace``) is being
-    captured.
+    captured, or runs eagerly because it cannot be.
 
     False for ``torchlike.jit`` itself: there Python runs as Python.
     """
     capture = modes.current.capture
-    return capture is not None and capture.scripting
+    return bool(_scripts.running) if capture is None else capture.scripting
 
 
 def is_tracing() -> bool:

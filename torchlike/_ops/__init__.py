@@ -1,6 +1,7 @@
 """Ops: one family a file, which importing registers (see _dispatch.registry.op).
 
-The order matters: views come first, creation and indexing build on them.
+Imports `_core`, `_dispatch`, `_extensions`, `_runtime` and `random`. The order below matters: views
+come first, creation and indexing build on them. Begin with ``elementwise/unary.py``.
 """
 
 # ruff: isort: skip_file

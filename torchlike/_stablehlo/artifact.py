@@ -16,12 +16,12 @@ from jax import export as jax_export
 
 from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
-from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.checks import checked
 from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._jit.function import JitFunction
 from torchlike._runtime import targets
+from torchlike._runtime.trees import flatten, flatten_call, unflatten
 from torchlike._stablehlo import apart, descriptions, safety, trees
 from torchlike._stablehlo.checks import Checks, described, is_word, sites_of
 from torchlike._stablehlo.descriptions import Unexportable
@@ -380,7 +380,7 @@ def _root_outputs(program: Any) -> list[int]:
 
 
 def serialized(exported: Any) -> bytes:
-    """A program for a file."""
+    """Return the bytes of a program, for a file; remember its module as our own."""
     apart.remember(exported.mlir_module_serialized)
     return bytes(exported.serialize())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torchlike import nn
-from torchlike._core.trees import flatten_call
+from torchlike._runtime.trees import flatten_call
 from torchlike._stablehlo.artifact import Artifact
 from torchlike._stablehlo.signature import by_position
 from torchlike.tensor import Tensor

@@ -1,4 +1,4 @@
-"""``torch.jit``'s script, trace, save and load on captured graphs.
+"""``torch.jit``'s script, save and load on captured graphs.
 
 A scripted function or module is a jitted one: its conditionals and loops on tensors' values are in
 the graph (``_jit.control_flow.rewriting``). Saved, it is StableHLO and weights, one program for
@@ -7,43 +7,29 @@ each kind of arguments that it was called with.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
-from torchlike import nn, random
-from torchlike._core.trees import flatten, flatten_call, unflatten
+from torchlike import nn
+from torchlike._core import modes
+from torchlike._core.errors import JitCaptureError
+from torchlike._jit.call import Call
 from torchlike._jit.function import JitFunction
+from torchlike._jit.markers import scripting
+from torchlike._runtime.trees import flatten, flatten_call, unflatten
 from torchlike._stablehlo import archive
 from torchlike._stablehlo.artifact import Artifact, built
 from torchlike._stablehlo.checks import are_wanted as checks_are_wanted
 from torchlike._stablehlo.loaded import LoadedModule, about_state, state_of
+from torchlike._stablehlo.script_errors import as_told
 from torchlike._stablehlo.signature import by_position, parameters_of
 from torchlike.futures import Future
 from torchlike.serialization.damage import reading
 from torchlike.tensor import Tensor
 
 _KIND = "torch.jit"
-
-
-class TracerWarning(Warning):
-    """What ``trace`` says of a function whose Python depends on values."""
-
-    @staticmethod
-    def ignore_lib_warnings() -> None:
-        """Hear none that name a line of the library."""
-        warnings.filterwarnings("ignore", category=TracerWarning, module=r"torchlike\.(?!jit)")
-
-
-class TracingCheckError(Exception):
-    """The traced function and the original disagree."""
-
-
-class Error(RuntimeError):
-    """An error of ``torch.jit``."""
 
 
 class NoGraphYet(RuntimeError, AttributeError):
@@ -59,12 +45,22 @@ class ScriptFunction(JitFunction):
         super().__init__(fn, **options)
         #: One call of each kind, for ``save``: {key: (args, kwargs)}.
         self._examples: dict[Any, tuple[Any, Any]] = {}
+        #: Why calls ran eagerly, by the mode (train or eval) of the module.
+        self._eager: dict[Any, str] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         compiles = self.compiles
-        result = super().__call__(*args, **kwargs)
+        try:
+            result = super().__call__(*args, **kwargs)
+        except Exception as error:
+            if self._fallback is None:  # traced: its body raised while it was traced, in Python
+                raise
+            told = as_told(error, error.__traceback__, modes.current.capture is not None)
+            if told is error:
+                raise
+            raise told from error
         if self.compiles != compiles:
-            mode = getattr(self._fn, "training", None)
+            mode = self._mode()
             leaves, structure = flatten_call(args, kwargs)
             kinds = [
                 (tuple(x.shape), x.dtype) if isinstance(x, Tensor) else repr(x) for x in leaves
@@ -72,8 +68,27 @@ class ScriptFunction(JitFunction):
             self._examples[(mode, f"{structure} {kinds}")] = _detached((args, kwargs))
         return result
 
+    def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with scripting():
+            return self._call_plainly(args, kwargs)
+
+    def _fall_back(self, key: Any, why: str | JitCaptureError) -> None:
+        super()._fall_back(key, why)
+        self._eager[self._mode()] = str(why)
+
+    def _eager_way(self, call: Call) -> Any:
+        found = super()._eager_way(call)
+        # What cannot be compiled in training may be in evaluation.
+        return None if found == self._call_by_modules and self._mode() not in self._eager else found
+
+    def _mode(self) -> bool | None:
+        """Return whether the module trains; None of a function."""
+        return getattr(self._fn, "training", None)
+
     def _program(self) -> Any:
         if self.latest is None:
+            for why in self.fell_back.values():
+                raise NoGraphYet(f"{self._name} has no graph: it cannot be compiled: {why}")
             raise NoGraphYet(
                 f"{self._name} has no graph yet: it is made for the arguments of its first call"
             )
@@ -96,6 +111,11 @@ class ScriptFunction(JitFunction):
     def artifacts(self, state: Mapping[str, Tensor], checks: bool = False) -> list[Artifact]:
         """Export a program for each kind of call so far. RuntimeError when there was none.
         ``checks``: whether it checks values."""
+        why = self._eager.get(self._mode())
+        if why is not None:
+            raise JitCaptureError(
+                f"{self._name} cannot be saved, because it cannot be compiled: {why}"
+            )
         if not self._examples:
             raise RuntimeError(
                 f"{self._name} was not called yet: an XLA program has shapes, so call it once with "
@@ -104,7 +124,7 @@ class ScriptFunction(JitFunction):
         found: list[Artifact] = []
         parameters = parameters_of(self._fn)
         for (mode, _), (args, kwargs) in self._examples.items():
-            if getattr(self._fn, "training", None) is not mode:
+            if self._mode() is not mode:
                 continue
             args, kwargs = by_position(parameters, args, kwargs)
             if any(a.fits(*flatten_call(args, kwargs)) for a in found):
@@ -198,10 +218,10 @@ def _detached(tree: Any) -> tuple[Any, ...]:
     )
 
 
-def _of_module(module: Any, base: type) -> Any:
+def of_module(module: Any, base: type, fallback: str | None = None) -> Any:
     """Make a compiled twin of a module: one dictionary of attributes for both, so all state is
     shared."""
-    compiled = ScriptFunction(module)
+    compiled = ScriptFunction(module, fallback=fallback)
     space: dict[str, Any] = {"_script": compiled, "__module__": type(module).__module__}
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -211,7 +231,7 @@ def _of_module(module: Any, base: type) -> Any:
     space["original_name"] = type(module).__name__
     for name in dir(type(module)):
         if getattr(getattr(type(module), name, None), "_torchlike_exported", False):
-            space[name] = staticmethod(ScriptFunction(getattr(module, name)))
+            space[name] = staticmethod(ScriptFunction(getattr(module, name), fallback=fallback))
     twin = type(type(module).__name__, (base, type(module)), space)
     made = object.__new__(twin)
     made.__dict__ = module.__dict__
@@ -230,8 +250,12 @@ def script(
     Classes come back as they are. ``example_inputs``: a list of argument tuples to compile for at
     once.
 
-    Differs from PyTorch: it is compiled at the first call of each kind, so errors of the compiler
-    come then; annotations are not needed.
+    What its code raises is a `Error`, what operations raise in it a RuntimeError; both show its
+    lines.
+
+    Differs from PyTorch: it is compiled at the first call of each kind; annotations are not needed.
+    Code that cannot be compiled, since it reads values of tensors or raises depending on them, runs
+    eagerly, with a warning; ``save`` says then why it has no program.
 
     Raises:
       RuntimeError: for something that cannot be called.
@@ -239,104 +263,14 @@ def script(
     if isinstance(obj, (ScriptFunction, ScriptModule, type)):
         return obj
     if isinstance(obj, nn.Module):
-        found = _of_module(obj, RecursiveScriptModule)
+        found = of_module(obj, RecursiveScriptModule, "eager")
     elif callable(obj):
-        found = ScriptFunction(obj._fn if isinstance(obj, JitFunction) else obj)
+        found = ScriptFunction(obj._fn if isinstance(obj, JitFunction) else obj, fallback="eager")
     else:
         raise RuntimeError(f"torch.jit.script expects a function, module or class, not {obj!r}")
     for args in example_inputs or ():
         found(*args)
     return found
-
-
-def trace(
-    func: Any,
-    example_inputs: Any = None,
-    optimize: Any = None,
-    check_trace: bool = True,
-    check_inputs: Any = None,
-    check_tolerance: float = 1e-5,
-    strict: bool = True,
-    _force_outplace: Any = False,
-    _module_class: Any = None,
-    _compilation_unit: Any = None,
-    example_kwarg_inputs: Any = None,
-    _store_inputs: Any = True,
-) -> Any:
-    """Compile for example arguments; with ``check_trace`` the result is compared with eager
-    execution.
-
-    Differs from PyTorch: a branch on a tensor's value stays in the graph (a TracerWarning says that
-    PyTorch would freeze it), and other shapes compile again instead of failing.
-
-    Raises:
-      RuntimeError: without example inputs.
-      TracingCheckError: the compiled result differs from the eager one.
-    """
-    if example_inputs is None and example_kwarg_inputs is None:
-        raise RuntimeError("example_inputs or example_kwarg_inputs must be given")
-    if isinstance(example_inputs, Tensor) or not isinstance(example_inputs, (tuple, list)):
-        example_inputs = () if example_inputs is None else (example_inputs,)
-    args, kwargs = tuple(example_inputs), dict(example_kwarg_inputs or {})
-    if isinstance(func, (ScriptModule, ScriptFunction)):
-        return func
-    is_module = isinstance(func, nn.Module)
-    traced = _of_module(func, TopLevelTracedModule) if is_module else ScriptFunction(func)
-    compiled: Any = getattr(traced, "_script", traced)
-    generator, buffers = random.get_rng_state(), _buffers(func)
-    result = traced(*args, **kwargs)
-    if compiled._tracer.conversion.active:
-        warnings.warn(
-            f"{compiled._name} branches on a tensor's value. PyTorch's trace would keep the branch "
-            "taken for the example inputs; here both stay in the graph.",
-            TracerWarning,
-            stacklevel=2,
-        )
-    if check_trace:
-        others = [(a,) if isinstance(a, Tensor) else tuple(a) for a in check_inputs or ()]
-        for more in [(args, kwargs), *((a, {}) for a in others)]:
-            _restore(generator, buffers)
-            found = result if more[0] is args else traced(*more[0], **more[1])
-            _restore(generator, buffers)
-            _compare(func(*more[0], **more[1]), found, check_tolerance)
-    return traced
-
-
-def _buffers(func: Any) -> list[tuple[Tensor, Tensor]]:
-    held = func.buffers() if isinstance(func, nn.Module) else ()
-    return [(b, b.detach().clone()) for b in held]
-
-
-def _restore(generator: Any, buffers: list[tuple[Tensor, Tensor]]) -> None:
-    random.set_rng_state(generator)
-    for b, before in buffers:
-        b.detach().copy_(before)
-
-
-def _compare(expected: Any, found: Any, tolerance: float) -> None:
-    a, b = flatten(expected)[0], flatten(found)[0]
-    for i, (x, y) in enumerate(zip(a, b, strict=True)):
-        if isinstance(x, Tensor):
-            x, y = x.detach().double().numpy(), y.detach().double().numpy()
-            if not np.allclose(x, y, rtol=tolerance, atol=tolerance, equal_nan=True):
-                raise TracingCheckError(
-                    f"Tracing failed sanity checks! Output nr {i + 1}. of the traced function does "
-                    f"not match that of the Python function (largest difference "
-                    f"{np.abs(x - y).max():g})"
-                )
-
-
-def trace_module(mod: Any, inputs: Mapping[str, Any], **options: Any) -> Any:
-    """Do ``trace`` of a module's methods by name; only ``forward`` makes the module callable.
-
-    Raises NotImplementedError for other methods: trace a bound method as a function.
-    """
-    if set(inputs) != {"forward"}:
-        raise NotImplementedError(
-            "trace_module takes forward alone; torch.jit.trace(module.method, inputs) compiles a "
-            "method"
-        )
-    return trace(mod, inputs["forward"], **options)
 
 
 def save(
@@ -436,14 +370,11 @@ class strict_fusion:
 
 __all__ = [
     "Attribute",
-    "Error",
     "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
     "TopLevelTracedModule",
     "TracedModule",
-    "TracerWarning",
-    "TracingCheckError",
     "fork",
     "freeze",
     "interface",
@@ -452,7 +383,5 @@ __all__ = [
     "save",
     "script",
     "strict_fusion",
-    "trace",
-    "trace_module",
     "wait",
 ]

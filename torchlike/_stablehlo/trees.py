@@ -1,4 +1,4 @@
-"""Structures of arguments and results (torchlike._core.trees) as plain data, for a file."""
+"""Structures of arguments and results (torchlike._runtime.trees) as plain data, for a file."""
 
 from __future__ import annotations
 

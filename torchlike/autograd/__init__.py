@@ -1,4 +1,8 @@
-"""Autograd: ``backward``, ``grad``, grad modes, custom functions."""
+"""Autograd: ``backward``, ``grad``, grad modes, hooks, custom functions.
+
+Imports `_core`, `_dispatch`, `_extensions` and `_ops`. Begin with ``engine.py``, which walks what
+``_dispatch/record.py`` has recorded.
+"""
 
 import importlib as _importlib
 

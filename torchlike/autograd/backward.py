@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import errors, modes, protocol
-from torchlike._core.boxes import Batched, reverse
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import preserve_format, strided
 from torchlike._core.tape import (
@@ -23,12 +22,13 @@ from torchlike._core.tape import (
     former_accumulator,
     gradient_edge,
 )
-from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.asking import asks
-from torchlike._dispatch.boxed import VmapLevel
 from torchlike._dispatch.moving import placed
 from torchlike._dispatch.record import still
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._extensions.boxed import VmapLevel
+from torchlike._extensions.boxes import Batched, reverse
+from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
 from torchlike.autograd.partial import Partial, array_of

@@ -7,11 +7,12 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from torchlike._core import boxes, modes
-from torchlike._core.boxes import Batched, Box, Dual
-from torchlike._core.trees import flatten, unflatten
-from torchlike._dispatch.boxed import JvpLevel, VmapLevel
+from torchlike._core import modes
 from torchlike._dispatch.record import still
+from torchlike._extensions import boxes
+from torchlike._extensions.boxed import JvpLevel, VmapLevel
+from torchlike._extensions.boxes import Batched, Box, Dual
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
 _INCOMPATIBLE = (

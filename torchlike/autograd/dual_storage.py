@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, modes
-from torchlike._core.boxes import Dual
 from torchlike._core.storage import Storage
-from torchlike._dispatch.boxed import JvpLevel
 from torchlike._dispatch.record import still
+from torchlike._extensions.boxed import JvpLevel
+from torchlike._extensions.boxes import Dual
 from torchlike.tensor import Tensor, wrap
 
 

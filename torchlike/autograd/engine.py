@@ -20,9 +20,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import boxes, errors, modes, protocol, sparse_sums, views
-from torchlike._core.meta import MetaArray
-from torchlike._core.sparse_array import SparseArray
+from torchlike._core import cells, errors, modes, protocol, views
 from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._dispatch.record import OpNode
 from torchlike._runtime import first_calls, mixed_operands
@@ -45,11 +43,10 @@ def _sum(present: Any, gradient: Any) -> Any:
     except (TypeError, ValueError):
         if partial.any_partial((present, gradient)):
             return partial.total(present, gradient, _sum)
-        if type(present) is SparseArray or type(gradient) is SparseArray:
-            return sparse_sums.total(gradient, present)
-        if not boxes.involved((present, gradient)):
+        kind = cells.kind_among((present, gradient))
+        if kind is None:
             raise
-        return boxes.call(_add, present, gradient)
+        return kind.add(_add, gradient, present)
 
 
 def _sum_of_tensors(present: Any, gradient: Any) -> Any:
@@ -373,7 +370,8 @@ def _recorded_at(node: Node, effect: str, name: str) -> str:
 def _refuse_nan(node: Node, outgoing: Sequence[Any]) -> None:
     for i, g in enumerate(outgoing):
         value = g._read() if isinstance(g, Tensor) else g
-        value = value.parts()[1] if type(value) is SparseArray else value
+        if type(value) in cells.KINDS:
+            value = value.elements()
         if value is not None and value.dtype.kind in "fcV" and bool(jax.numpy.isnan(value).any()):
             raise RuntimeError(
                 f"Function '{node.short_name()}' returned nan values in its {i}th output."
@@ -522,9 +520,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             return
         gradient = gradient._value_now()
     if not create_graph:
-        kind: Any = type(gradient)
-        if kind is boxes.Dual:
-            gradient = gradient.detached()  # without its tangent, too
+        if type(gradient) in cells.KINDS:
+            gradient = gradient.leaf_gradient()
         if leaf._storage.is_placed:
             gradient = leaf._storage.placed(gradient)
         elif mixed_operands.installed.gradient is not None:
@@ -545,9 +542,9 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         elif mixed_operands.installed.gradient is not None and capture is not None:
             mixed_operands.installed.traced_gradient(leaf, made)
         leaf._set_grad(made)
-    elif type(gradient) is SparseArray or grad.is_sparse:
-        summed = sparse_sums.total(grad._read(), gradient)
-        if grad.is_sparse is not (type(summed) is SparseArray):  # dense from now on
+    elif (kind := _adding_anew(grad._storage.cell, gradient)) is not None:
+        summed = kind.add(_add, grad._read(), gradient)
+        if type(summed) is not type(grad._storage.cell):  # dense from now on
             leaf._set_grad(wrap(summed))
         else:
             grad._write(summed)
@@ -559,14 +556,24 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         try:
             if type(old) is np.ndarray or type(gradient) is np.ndarray:
                 grad._write(first_calls.call(_add, old, gradient))
-            elif type(old) is not MetaArray:
+            else:
                 grad._write((_add_donating if sole else _add)(old, gradient))
         except Exception:
-            if not boxes.involved((old, gradient)):
+            kind = cells.kind_among((old, gradient))
+            if kind is None:
                 raise
-            grad._write(boxes.call(_add, old, gradient))
+            grad._write(kind.add(_add, old, gradient))
     if capture is not None and when is not None:
         capture.hold_gradient(leaf, when)
+
+
+def _adding_anew(*held: Any) -> Any:
+    """Return the kind of cell among two gradients of which a sum is another tensor than the one
+    that is there; None where the sum is written."""
+    for value in held:
+        if type(value) in cells.KINDS and type(value).adds_anew:
+            return type(value)
+    return None
 
 
 def _lay_out_like(gradient: Tensor, leaf: Tensor) -> None:

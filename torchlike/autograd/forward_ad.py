@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.boxes import Dual
 from torchlike._core.layouts import contiguous_format
-from torchlike._dispatch.boxed import JvpLevel
 from torchlike._dispatch.record import still
+from torchlike._extensions.boxed import JvpLevel
+from torchlike._extensions.boxes import Dual
 from torchlike.autograd.dual_storage import DualStorage
 from torchlike.tensor import Tensor, wrap
 

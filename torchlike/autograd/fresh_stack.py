@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import boxes, modes, protocol, tape
+from torchlike._core import modes, protocol, tape
+from torchlike._extensions import boxes
 
 #: As many passes stand on one stack. (Python allows 1,000 frames; a pass takes 10 to 16.)
 PASSES = 40

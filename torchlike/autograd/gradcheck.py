@@ -15,10 +15,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core.boxes import Dual
 from torchlike._core.layouts import strided
-from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._extensions.boxes import Dual
+from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.boxes import Batched
 from torchlike._core.tape import Node
-from torchlike._dispatch.boxed import VmapLevel
 from torchlike._dispatch.record import still
+from torchlike._extensions.boxed import VmapLevel
+from torchlike._extensions.boxes import Batched
 from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import all_rows, grad
 from torchlike.autograd.function import FunctionNode

@@ -279,6 +279,7 @@ class WatchedNode(SavedNames, OpNode):
     """A node of strict mode: it knows which storages it saved from, and their versions."""
 
     __slots__ = ("_watches",)
+    refuses_writes = True
 
     def __init__(
         self,

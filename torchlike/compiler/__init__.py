@@ -11,11 +11,11 @@ import numpy as np
 
 from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import modes
-from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.registry import NAMESPACES, clear_executables
 from torchlike._jit.function import JitFunction, reset_all
 from torchlike._runtime.first_calls.report import report
 from torchlike._runtime.first_calls.settings import get_first_calls, set_first_calls
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.compiler.stance import set_stance
 from torchlike.compiler.torch_compile import compile
 from torchlike.tensor import Tensor

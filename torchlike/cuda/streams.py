@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike._core import streams
+from torchlike._compat import streams
 from torchlike._runtime import pending
 from torchlike.cuda._device import is_available, require
 

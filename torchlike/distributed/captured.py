@@ -137,7 +137,8 @@ class RanksOfCapture:
             return first_word(lax.all_gather(_traced(_first_of(words)), AXIS))
 
     def _agreed_on_grid(self, words: Sequence[Any]) -> Any:
-        """The word as four numbers of each rank's own, which may stand beside what ranks share."""
+        """Return the word as four numbers of each rank's own, which may stand beside what ranks
+        share."""
         found = self.grid()
         assert found is not None  # or it had been refused
         mesh, _ = found

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from torchlike._core.trees import flatten, unflatten
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor import DTensor
 from torchlike.distributed.tensor.placement_types import Placement, Replicate, Shard

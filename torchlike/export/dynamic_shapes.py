@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from jax import export as jax_export
 
-from torchlike._core.trees import flatten_call
 from torchlike._dynamo.exc import UserError, UserErrorType
+from torchlike._runtime.trees import flatten_call
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 

@@ -14,8 +14,8 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
-from torchlike._core.trees import flatten_call
 from torchlike._runtime import whole_files
+from torchlike._runtime.trees import flatten_call
 from torchlike._stablehlo.artifact import PLATFORMS, Artifact, Unexportable, built
 from torchlike._stablehlo.checks import Checks
 from torchlike._stablehlo.loaded import LoadedModule, state_of

@@ -9,7 +9,7 @@ import jax
 from jax import export as jax_export
 
 from torchlike import nn
-from torchlike._core.trees import flatten_call, unflatten
+from torchlike._runtime.trees import flatten_call, unflatten
 from torchlike._stablehlo.artifact import Unexportable, built
 from torchlike._stablehlo.checks import Checks
 from torchlike.export.dynamic_shapes import jax_shapes

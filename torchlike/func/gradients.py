@@ -12,8 +12,9 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike._core import boxes, modes, protocol
+from torchlike._core import modes, protocol
 from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
+from torchlike._extensions import boxes
 from torchlike._ops.shape.joining import stack
 from torchlike.autograd.backward import gradients
 from torchlike.autograd.grad_mode import enable_grad

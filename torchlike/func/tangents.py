@@ -8,8 +8,8 @@ from typing import Any
 
 from torchlike import autograd
 from torchlike._core import modes
-from torchlike._core.boxes import Batched
-from torchlike._dispatch.boxed import JvpLevel
+from torchlike._extensions.boxed import JvpLevel
+from torchlike._extensions.boxes import Batched
 from torchlike.autograd.forward_ad import make_level_dual, parts_at
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.func import trees

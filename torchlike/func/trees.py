@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.trees import flatten as flatten
-from torchlike._core.trees import unflatten as unflatten
+from torchlike._runtime.trees import flatten as flatten
+from torchlike._runtime.trees import unflatten as unflatten
 
 
 def leaves(tree: Any) -> list[Any]:

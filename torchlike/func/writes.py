@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import protocol
-from torchlike._core.trees import flatten
+from torchlike._runtime.trees import flatten
 from torchlike.tensor import Tensor
 
 

@@ -1,4 +1,8 @@
-"""Interop: torchlike's objects in JAX's own programs, and JAX's functions in torchlike's."""
+"""Interop: torchlike's objects in JAX's own programs, and JAX's functions in torchlike's.
+
+Imports anything but `porting`; Flax, optax and Orbax only when they are used. Begin with
+``functions.py`` (``from_jax_function``) and ``pytrees.py``.
+"""
 
 import importlib as _importlib
 from typing import Any as _Any

@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import boxes, dtypes
+from torchlike._core import dtypes
+from torchlike._core.cells import KINDS
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
-from torchlike._core.tree_leaf import TreeLeaf
+from torchlike._extensions.tree_leaf import TreeLeaf
 from torchlike.interop import cut
 from torchlike.tensor import Tensor
 
@@ -33,7 +34,7 @@ def storage_of(leaf: Any) -> Storage:
     An array of NumPy's is shared memory, as in ``from_numpy``; a shape and a dtype alone make a
     meta tensor. JAX also rebuilds trees around whatever a function gave, and around placeholders.
     """
-    if isinstance(leaf, jax.Array) or type(leaf) in boxes.SPECIAL:
+    if isinstance(leaf, jax.Array) or type(leaf) in KINDS:
         return Storage(leaf)
     if isinstance(leaf, np.ndarray) and dtypes.is_known(leaf.dtype):
         return Storage(None, leaf)

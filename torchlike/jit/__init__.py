@@ -40,7 +40,9 @@ from torchlike._jit.markers import (
     script_if_tracing,
     unused,
 )
+from torchlike._stablehlo.script_errors import Error
 from torchlike._stablehlo.torchscript import *  # noqa: F403
+from torchlike._stablehlo.tracing import *  # noqa: F403
 from torchlike._stablehlo.type_tests import isinstance
 from torchlike.futures import Future
 
@@ -59,6 +61,7 @@ sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = [
     "Entry",
+    "Error",
     "Explanation",
     "JitCaptureError",
     "JitFunction",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core import trees
 from torchlike._jit.function import JitFunction
+from torchlike._runtime import trees
 from torchlike.library.registration import lookup
 from torchlike.tensor import Tensor
 

@@ -1,4 +1,8 @@
-"""``torch.nn``: modules, parameters, functions, initialisation."""
+"""``torch.nn``: modules, parameters, functions, initialisation.
+
+Imports `_ops`, `autograd` and `_jit`. Begin with ``modules/module.py``; a layer is a file of its
+family in ``modules/``, and what it computes is in ``_ops/nn/``.
+"""
 
 from torchlike.nn import (
     attention,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from torchlike._core.errors import NO_DATA
-from torchlike._core.swap import swap_tensors
+from torchlike._extensions.swap import swap_tensors
 from torchlike._ops.creation.conversion import wanted_by_to
 from torchlike._ops.creation.shared_memory import share
 from torchlike.autograd.grad_mode import no_grad

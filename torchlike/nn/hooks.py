@@ -7,9 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import modes, shared_hooks
+from torchlike._core import modes
 from torchlike._core.tape import RemovableHandle
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._extensions import shared_hooks
 from torchlike.autograd.function import Function
 from torchlike.tensor import Tensor
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.swap import swap_tensors
 from torchlike._core.tape import RemovableHandle
+from torchlike._extensions.swap import swap_tensors
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.conversion_switches import get_swap_module_params_on_conversion
 from torchlike.nn.parameter import Parameter, is_lazy

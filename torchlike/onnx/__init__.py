@@ -14,10 +14,10 @@ import jax
 import numpy as np
 
 from torchlike import autograd
-from torchlike._core.trees import flatten_call
 from torchlike._jit.compile.output_templates import Template
 from torchlike._jit.function import JitFunction
 from torchlike._runtime import whole_files
+from torchlike._runtime.trees import flatten_call
 from torchlike._stablehlo.artifact import Unexportable
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11

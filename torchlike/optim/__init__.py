@@ -1,6 +1,9 @@
-"""``torch.optim``: optimizers that update all parameters of a group in one compiled call."""
+"""``torch.optim``: optimizers that update all parameters of a group in one compiled call.
 
-from torchlike._core import homes as _homes
+Imports `nn` and below. Begin with ``rprop.py``: an optimizer is a rule for one parameter.
+"""
+
+from torchlike._compat import homes as _homes
 from torchlike.optim import lr_scheduler, swa_utils
 from torchlike.optim.accumulating import Adadelta, Adagrad, RMSprop
 from torchlike.optim.adafactor import Adafactor

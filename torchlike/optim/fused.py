@@ -15,13 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, meta, modes, protocol, sparse_sums
-from torchlike._core.sparse_array import SparseArray
+from torchlike._core import dtypes, meta, modes, protocol
 from torchlike._core.storage import host_value
 from torchlike._dispatch.executable import unwatched
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._extensions.sparse_array import SparseArray
 from torchlike._ops.unfused import unfused
 from torchlike._runtime import first_calls, mixed_operands, targets, x64
 from torchlike._runtime.first_calls import DECLINED
@@ -246,7 +246,7 @@ def gradient_array(p: Tensor) -> Any:
     g = p._held_grad()
     assert g is not None
     array = g._value_now()
-    return sparse_sums.dense(array) if type(array) is SparseArray else array
+    return array.dense() if type(array) is SparseArray else array
 
 
 def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:

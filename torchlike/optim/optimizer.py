@@ -10,9 +10,10 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core import modes, shared_hooks
+from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tape import RemovableHandle
+from torchlike._extensions import shared_hooks
 from torchlike._runtime import late_checks
 from torchlike.autograd.backward import zero_gradient
 from torchlike.autograd.grad_mode import enable_grad, no_grad

@@ -1,1 +1,5 @@
-"""Running PyTorch scripts unchanged: the launcher, the comparer and the demo."""
+"""Running PyTorch scripts unchanged: the command, the launcher, the alias and the shim ``torch``.
+
+``cli.py`` has the subcommands; ``compare.py``, ``divergence/``, ``plan/``, ``scan/``, ``shim/`` and
+``doctor/`` are one each. May import anything.
+"""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 
-from torchlike._core.tracebacks import trim
+from torchlike._runtime.tracebacks import trim
 
 
 class CannotRunError(Exception):

@@ -1,4 +1,8 @@
-"""``torch.random``: seeding, states, generators."""
+"""``torch.random``: seeding, states, generators.
+
+PyTorch's numbers, bit for bit: ``engine.py`` is its Mersenne twister on NumPy, and ``generator.py``
+what draws from it. Imports `_core` and `_runtime`.
+"""
 
 from __future__ import annotations
 

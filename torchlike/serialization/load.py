@@ -14,7 +14,7 @@ import zipfile
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._core.mapped_files import map_file
+from torchlike._runtime.mapped_files import map_file
 from torchlike.serialization import legacy
 from torchlike.serialization.allowed import global_name, user_globals
 from torchlike.serialization.damage import damaged, reading

@@ -56,8 +56,8 @@ def load_safetensors(filename: Any) -> dict[str, Tensor]:
 
 
 def _beyond_numpy(path: str) -> dict[str, np.dtype]:
-    """The tensors of a file that the format's library gives no NumPy arrays of, and their dtypes.
-    It has checked the file's header then."""
+    """Return the names of a file's tensors of which the format's library gives no NumPy arrays, and
+    their dtypes. It has checked the file's header then."""
     found = {}
     with safe_open(path, framework="np") as file:
         for name in file.keys():  # noqa: SIM118  (it is no dictionary)
@@ -72,7 +72,7 @@ def _beyond_numpy(path: str) -> dict[str, np.dtype]:
 
 
 def _read_beside(path: str, beyond: dict[str, np.dtype]) -> dict[str, Any]:
-    """All arrays of a file, those of ``beyond`` from its bytes."""
+    """Read all arrays of a file, those of ``beyond`` from its bytes."""
     with safe_open(path, framework="np") as file, open(path, "rb") as content:
         start = int.from_bytes(content.read(8), "little")
         header = json.loads(content.read(start))

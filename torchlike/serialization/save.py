@@ -19,7 +19,7 @@ from torchlike._core import devices, dtypes, layouts, views
 from torchlike._core.size import Size
 from torchlike._core.storage import Storage
 from torchlike._core.untyped_storage import UntypedStorage
-from torchlike._core.wrapped import Wrapped
+from torchlike._extensions.wrapped import Wrapped
 from torchlike._runtime import whole_files
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes
-from torchlike._core.mapped_files import is_mapped
 from torchlike._core.storage import Storage, device_array
 from torchlike._dispatch.moving import placed
 from torchlike._runtime import x64
+from torchlike._runtime.mapped_files import is_mapped
 from torchlike.serialization import legacy
 from torchlike.serialization.damage import Said, first_records, reading
 from torchlike.serialization.names import STORAGES

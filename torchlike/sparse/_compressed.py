@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes, printing, trees
+from torchlike._core import dtypes, modes, printing
 from torchlike._core.layouts import sparse_coo, sparse_csr
-from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
-from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
+from torchlike._extensions.sparse_array import CompressedArray
+from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
+from torchlike._runtime import trees
 from torchlike.sparse._elsewhere import (
     as_it_is,
     following,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._core.views import Alias, Conj, Permute, Select, SizeAlone, Step
+from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.sparse._elsewhere import as_it_is, follow, in_coordinates, joined, leaf_of
 from torchlike.tensor import Tensor
 

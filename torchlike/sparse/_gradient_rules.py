@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core.extension import add_method
-from torchlike._core.sparse_array import COMPRESSED_RULES, RULES
 from torchlike._dispatch.record import still
 from torchlike._dispatch.registry import NAMESPACES, OPS
+from torchlike._extensions.sparse_array import COMPRESSED_RULES, RULES
 from torchlike._ops.linalg import scipy_products
 from torchlike.sparse import _compressed_rules, _rules  # noqa: F401
 from torchlike.sparse._compressed import CompressedTensor

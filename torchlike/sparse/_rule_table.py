@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core.sparse_array import COMPRESSED_RULES, RULES
 from torchlike._dispatch.registry import NAMESPACES, OPS, names_with
+from torchlike._extensions.sparse_array import COMPRESSED_RULES, RULES
 
 Rule = Callable[..., Any]
 #: Functions that are 0 at 0, and so may look at the values alone.

@@ -1,11 +1,14 @@
-"""``torch.utils``."""
+"""``torch.utils``: data loading, checkpointing, pytrees, tensorboard, hooks and other tools.
+
+Imports `nn` and below. ``data/`` has a design page (docs/design/training.md).
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-from torchlike._core.swap import swap_tensors
+from torchlike._extensions.swap import swap_tensors
 from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks, model_zoo
 
 __all__ = [

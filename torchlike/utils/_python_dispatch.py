@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from torchlike._aten.handlers import unhandled
 from torchlike._core import protocol
-from torchlike._core.wrapper_storage import WrapperStorage
+from torchlike._extensions.wrapper_storage import WrapperStorage
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -61,7 +61,7 @@ class TorchDispatchMode:
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """False: no mode is PyTorch's own."""
+        """Return False: no mode is PyTorch's own."""
         return False
 
 

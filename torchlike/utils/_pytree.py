@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, NamedTuple
 
-from torchlike._core import trees
 from torchlike._core.size import Size, size_of
 from torchlike._ops.reduce.reduction import RETURN_TYPES
+from torchlike._runtime import trees
 from torchlike.utils import treespec_text
 from torchlike.utils.tree_keys import GetAttrKey, MappingKey, SequenceKey
 from torchlike.utils.tree_keys import key_get as key_get

@@ -6,20 +6,20 @@ __all__ = ["has_triton", "has_triton_package", "has_triton_tma", "has_triton_tma
 
 
 def has_triton() -> bool:
-    """False: XLA compiles, and Pallas is the way to kernels of one's own."""
+    """Return False: XLA compiles, and Pallas is the way to kernels of one's own."""
     return False
 
 
 def has_triton_package() -> bool:
-    """False, so that programs take the way that needs no Triton."""
+    """Return False, so that programs take the way that needs no Triton."""
     return False
 
 
 def has_triton_tma() -> bool:
-    """False, as there is no Triton."""
+    """Return False, as there is no Triton."""
     return False
 
 
 def has_triton_tma_device() -> bool:
-    """False, as there is no Triton."""
+    """Return False, as there is no Triton."""
     return False

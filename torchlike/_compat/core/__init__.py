@@ -18,7 +18,6 @@ from torchlike._compat.core._dispatch import (
     _ExcludeDispatchKeyGuard,
 )
 from torchlike._compat.places import PLACES as _PLACES
-from torchlike._core import boxes as _boxes
 from torchlike._core import devices as _devices
 from torchlike._core import modes as _modes
 from torchlike._core import protocol as _protocol
@@ -31,6 +30,7 @@ from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._dispatch.tags import Tag
+from torchlike._extensions import boxes as _boxes
 from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.random import Generator
 from torchlike.tensor import Tensor

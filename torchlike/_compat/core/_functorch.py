@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.boxes import BOXES as _BOXES
-from torchlike._core.boxes import Batched as _Batched
+from torchlike._extensions.boxes import BOXES as _BOXES
+from torchlike._extensions.boxes import Batched as _Batched
 from torchlike._functorch.batch_dims import _add_batch_dim, _remove_batch_dim
 from torchlike.tensor import Tensor
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from torchlike._core import trees
 from torchlike._jit.capture.scalars import Number, Table
 from torchlike._jit.compile.output_templates import GivenContainer
+from torchlike._runtime import trees
 from torchlike.tensor import Tensor
 
 

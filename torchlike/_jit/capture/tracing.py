@@ -11,19 +11,13 @@ import jax
 import numpy as np
 from jax import core, lax
 
-from torchlike._core import boxes, meta, modes, tape
-from torchlike._core.sharing import tensors_on
+from torchlike._core import cells, meta, modes, tape
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
 from torchlike._core.tensor_copies import FIELDS
-from torchlike._core.trees import (
-    Made,
-    flatten_result,
-    forget_examples,
-    unflatten_call,
-)
 from torchlike._core.views import UNKNOWN
-from torchlike._core.wrapped import Wrapped
+from torchlike._extensions.sharing import tensors_on
+from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.given import CallValues, Copies
 from torchlike._jit.capture.held import tensors_held
@@ -41,6 +35,12 @@ from torchlike._jit.guards.naming import defined_at
 from torchlike._jit.guards.values import MISSING, describe, same
 from torchlike._jit.guards.variables import NameGuard
 from torchlike._runtime import mixed_operands
+from torchlike._runtime.trees import (
+    Made,
+    flatten_result,
+    forget_examples,
+    unflatten_call,
+)
 from torchlike.autograd import saved
 from torchlike.tensor import Tensor, wrap
 
@@ -372,7 +372,7 @@ class Tracing:
             capture.refuse(
                 "a wrapper subclass as a result", "the tensors inside, and wrap them outside"
             )
-        if boxes.involved(outputs):
+        if cells.kind_among(outputs) is not None:
             capture.refuse(
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )

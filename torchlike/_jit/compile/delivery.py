@@ -8,7 +8,6 @@ from typing import Any
 
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
-from torchlike._core.trees import unflatten
 from torchlike._jit.capture import given
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile.layout import Outputs, Run
@@ -23,6 +22,7 @@ from torchlike._jit.compile.output_templates import (
     once_each,
 )
 from torchlike._runtime import mixed_operands
+from torchlike._runtime.trees import unflatten
 from torchlike.tensor import Tensor
 
 

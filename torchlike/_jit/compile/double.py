@@ -15,9 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import boxes, errors, modes
+from torchlike._core import errors, modes
 from torchlike._core.tape import gradient_edge
 from torchlike._dispatch.executable import Executable
+from torchlike._extensions import boxes
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.output_templates import Template

@@ -16,7 +16,6 @@ from sys import getrefcount
 from typing import Any
 
 from torchlike._core.storage import Storage
-from torchlike._core.trees import unflatten
 from torchlike._jit.capture import given
 from torchlike._jit.compile.output_templates import (
     Anew,
@@ -27,6 +26,7 @@ from torchlike._jit.compile.output_templates import (
 )
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._runtime.late_checks import queue
+from torchlike._runtime.trees import unflatten
 from torchlike.tensor import Tensor
 
 #: What the function gives where the general way is to be taken, before anything has happened: a

@@ -7,8 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._core import boxes, errors, modes
+from torchlike._core import errors, modes
 from torchlike._core.tape import Edge, Node, saving
+from torchlike._extensions import boxes
 from torchlike._jit.compile import double
 from torchlike._runtime import late_checks
 from torchlike.autograd import saved

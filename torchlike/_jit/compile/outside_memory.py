@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.mapped_files import PrivateMap, name_of
 from torchlike._core.storage import Storage
+from torchlike._runtime.mapped_files import PrivateMap, name_of
 
 #: What a function whose call runs eagerly for it says once.
 WHY = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.control_flow import cond_lowering
 from torchlike._jit.control_flow.subgraph import Leaf, Subgraph
 from torchlike._jit.guards.values import same
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike._runtime.value_check import has_checks
 from torchlike.tensor import Tensor
 

@@ -19,12 +19,12 @@ from jax import lax
 from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._core.tape import gradient_edge
-from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture import scalars
 from torchlike._jit.capture.slots import set_slot, slot_value
 from torchlike._jit.control_flow import loop_lowering
 from torchlike._jit.control_flow.layer_equivalence import difference, is_module
 from torchlike._jit.control_flow.subgraph import Leaf, SubgraphCapture, SubgraphNode, joined
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
 #: Layers that were compared: {first layer: (modes.epoch then, the ids of all)}.

@@ -17,13 +17,13 @@ import jax.numpy as jnp
 
 from torchlike._core import errors, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.scalars import device_number, is_device, weak
 from torchlike._jit.control_flow import cond, cond_lowering, loop_lowering
 from torchlike._jit.control_flow.ast_transform import VALUE
 from torchlike._jit.control_flow.effects import Effects
 from torchlike._jit.control_flow.subgraph import Leaf, Subgraph, array_of
 from torchlike._jit.guards.values import same
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
 #: More turns than this are not unrolled as conditions (and a row source may have no end).

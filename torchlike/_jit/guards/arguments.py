@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from torchlike._core.trees import leaf_counts
+from torchlike._runtime.trees import leaf_counts
 from torchlike.tensor import Tensor
 
 #: After so many recompilations caused by one number, it is traced.

@@ -10,8 +10,8 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from torchlike._core import shared_hooks
 from torchlike._core.storage import Storage
+from torchlike._extensions import shared_hooks
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.libraries import is_library
 from torchlike._jit.capture.slots import Slot, rebound_slots

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike._core.trees import AGAIN, split_call
+from torchlike._runtime.trees import AGAIN, split_call
 
 
 def parameter_names(fn: Callable[..., Any]) -> tuple[str, ...]:

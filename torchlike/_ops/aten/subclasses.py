@@ -8,7 +8,7 @@ from torchlike._core import devices, dtypes, modes, protocol, views
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import strided
 from torchlike._core.views.geometry import dense_strides
-from torchlike._core.wrapper_storage import WrapperStorage
+from torchlike._extensions.wrapper_storage import WrapperStorage
 from torchlike.tensor import Tensor
 
 

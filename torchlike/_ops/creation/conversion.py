@@ -20,7 +20,14 @@ from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_stri
 from torchlike.tensor import Tensor, wrap
 
 
-@op("clone_op", namespaces=(), method=False, needs="nothing", grad_name="CloneBackward0")
+@op(
+    "clone_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    copies=True,
+    grad_name="CloneBackward0",
+)
 def clone_op(input: Input):
     """Return the same value, for a storage cell of its own: immutable arrays need no copy until a
     write."""

@@ -212,7 +212,8 @@ def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
     """Return ``input`` where it exceeds ``threshold``, else ``value``."""
     if input.dtype == np.bool_:
         raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
-    return jnp.where(input <= threshold.value, jnp.asarray(value.value).astype(input.dtype), input)
+    limit = threshold.value if jnp.issubdtype(input.dtype, np.floating) else int(threshold.value)
+    return jnp.where(input <= limit, jnp.asarray(value.value).astype(input.dtype), input)
 
 
 @op(

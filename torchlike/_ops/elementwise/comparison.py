@@ -37,7 +37,14 @@ def _comparison(
     pure.__annotations__["other"] = other
 
     pure.__doc__ = f"Return ``{name}`` elementwise; a bool tensor."
-    op(name, aliases=aliases, inplace=True, elementwise=True, differentiable=False)(pure)
+    op(
+        name,
+        aliases=aliases,
+        inplace=True,
+        elementwise=True,
+        differentiable=False,
+        ends_history=not name.startswith("logical"),  # as it happens in PyTorch
+    )(pure)
 
 
 _comparison("eq", jnp.equal)

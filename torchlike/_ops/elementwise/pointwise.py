@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import absent_dtypes, casts, dtypes
+from torchlike._compat import absent_dtypes
+from torchlike._core import casts, dtypes
 from torchlike._dispatch.registry import OPS, composite, op
 from torchlike._dispatch.schema import (
     Bound,

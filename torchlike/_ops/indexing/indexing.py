@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import boxes, casts, dtypes, errors, modes, views
+from torchlike._core import casts, cells, dtypes, errors, modes, views
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.views import Alias, Geometry, SelectAt, step
@@ -28,6 +28,7 @@ from torchlike._dispatch.value_checks import (
     refuse_unfit,
     refuse_unfit_tensor,
 )
+from torchlike._extensions import boxes
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.indexing.gathering import out_of_bounds
@@ -256,7 +257,7 @@ def take_apart(
                 at = _as_written(k, written, len(items))
                 raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
             parts.view = select(parts.view, parts.at, i)
-        elif _selects(i) and not boxes.involved((i._value_now(),)):  # while a graph is captured
+        elif _selects(i) and type(i._value_now()) not in cells.KINDS:  # while a graph is captured
             n, at = parts.size(), _as_written(k, written, len(items))
             outside = f"index {{0}} is out of bounds for dimension {at} with size {n}"
             refuse_tensor(i, functools.partial(_leaves, n), IndexError, outside, n)

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import boxes, dtypes
+from torchlike._core import dtypes
 from torchlike._dispatch.memory_order import in_columns
 from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Input, Str
 from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
+from torchlike._extensions import boxes
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.partial_cholesky import completed
 from torchlike._ops.outputs import given

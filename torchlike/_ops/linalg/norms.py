@@ -297,6 +297,8 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
     def limited(x: Any) -> jax.Array:
         order, limit = (jnp.asarray(v).astype(x.real.dtype) for v in (p, maxnorm))
         size = absolute(x)
+        # A norm of NaN is not larger than any limit, and what is not scaled has its own gradient.
+        size = jnp.where(jnp.any(jnp.isnan(size), others, keepdims=True), 0, size)
         safe = jnp.where(size == 0, 1, size)
         finite = jnp.where(jnp.isinf(order), 1, order)  # size ** inf has a gradient of NaN
         total = jnp.sum(jnp.where(size == 0, 0, safe**finite), others, keepdims=True)
@@ -311,9 +313,9 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
 
 
 def _check_renorm(input: Any, p: Any, dim: int, maxnorm: Any) -> None:
-    refuse_where(values_of(p) <= 0, RuntimeError, "renorm: non-positive-norm not supported")
+    refuse_where(~(values_of(p) > 0), RuntimeError, "renorm: non-positive-norm not supported")
     limit, words = values_of(maxnorm), "renorm: expected maxnorm to be >= 0 but got {0:g}"
-    refuse_where(limit < 0, RuntimeError, words, limit)
+    refuse_where(~(limit >= 0), RuntimeError, words, limit)
 
 
 renorm.spec.check = _check_renorm
@@ -349,7 +351,7 @@ def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
         )
-    if p.value < 0:
+    if not p.value >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype != x2.dtype:
         raise RuntimeError(f"expected scalar type {type_name(x1)} but found {type_name(x2)}")
@@ -358,7 +360,7 @@ def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
     large = a.shape[-2] > 25 or b.shape[-2] > 25
     if p.value == 2 and (mode == _MODES[1] or (mode == _MODES[0] and large)):
         return _by_product(a, b)
-    return lengths(a[..., :, None, :] - b[..., None, :, :], p.value)
+    return lengths(a[..., :, None, :] - b[..., None, :, :], p.value, passes_over_nan=True)
 
 
 def _by_product(a: Any, b: Any) -> Any:
@@ -369,7 +371,7 @@ def _by_product(a: Any, b: Any) -> Any:
     squares = (
         lengths[0][..., :, None] + lengths[1][..., None, :] - 2 * (a @ jnp.swapaxes(b, -1, -2))
     )
-    positive = squares > 0
+    positive = ~(squares <= 0)  # or NaN
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, squares, 1)), 0)
 
 

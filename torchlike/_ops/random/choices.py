@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import boxes, dtypes, modes, views
+from torchlike._core import dtypes, modes, views
 from torchlike._core.layouts import contiguous_format
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
@@ -21,6 +21,7 @@ from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import require_tensor
 from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
+from torchlike._extensions import boxes
 from torchlike._ops.outputs import given
 from torchlike._ops.random.drawing import (
     Sized,

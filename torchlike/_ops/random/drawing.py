@@ -17,7 +17,7 @@ import numpy as np
 from jax import core
 from jax.experimental import io_callback
 
-from torchlike._core import boxes, devices, errors, modes, views
+from torchlike._core import devices, errors, modes, views
 from torchlike._core.memory_size import allocating
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
@@ -27,6 +27,7 @@ from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Input, Inputs
+from torchlike._extensions import boxes
 from torchlike._ops.creation.finishing import finish_into
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls.internals import internals

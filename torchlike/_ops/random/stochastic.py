@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, modes
+from torchlike._core import modes
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import require_tensor
+from torchlike._extensions import boxes
 from torchlike._ops.elementwise.activation import leaky_relu
 from torchlike._ops.random.drawing import draw
 from torchlike._ops.random.dropout import apply_noise

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import dtypes
+from torchlike._core import casts, dtypes
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, OwnFactor, require_tensor
+from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, Scalar, require_tensor
 from torchlike._dispatch.value_checks import is_traced, refuse_where, values_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
@@ -35,14 +35,20 @@ def _is_no_range(low: Any, high: Any) -> Any:
 
 
 def _check_histc(input: Any, bins: int, low: Any, high: Any) -> None:
-    low, high = (values_of(x).astype(np.float64) for x in (low, high))
+    given = low, high
+    low, high = (values_of(x).astype(np.float64) for x in given)
     refuse_where(low > high, RuntimeError, "torch.histc: max must be larger than min")
+    if not is_traced() and low != high:
+        for x in given:
+            casts.check_fits(x, input.dtype)
     if dtypes.kind_of(input.dtype) != "f":
         return  # of which the op itself speaks
     if is_traced():
+        # A number beyond the dtype's range is infinite. Of equal ones nothing depends.
         same, (least, most) = low == high, _ends(input)
+        low, high = (x.astype(input.dtype).astype(np.float64) for x in (low, high))
         low, high = jnp.where(same, least, low), jnp.where(same, most, high)
-    elif low == high:
+    elif low == high and input.size:
         low, high = _ends(input)
     words = "torch.histc: range of [{0:g}, {1:g}] is not finite"
     refuse_where(_is_no_range(low, high), RuntimeError, words, low, high)
@@ -68,7 +74,7 @@ def _rounds_to(dtype: Any) -> Any:
 
 
 @op(differentiable=False, check=_check_histc)
-def histc(input: Input, bins: Int = 100, min: OwnFactor = 0, max: OwnFactor = 0):
+def histc(input: Input, bins: Int = 100, min: Scalar = 0, max: Scalar = 0):
     """Count how many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``
     (of the data when they are equal); the last includes its end, what is outside does not count."""
     if dtypes.kind_of(input.dtype) != "f":

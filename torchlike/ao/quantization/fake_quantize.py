@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from torchlike._core import absent_dtypes, dtypes, qschemes
+from torchlike._compat import absent_dtypes, qschemes
+from torchlike._core import dtypes
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.observer import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from torchlike._core import dtypes, qschemes
-from torchlike._core.qschemes import qscheme as _QScheme
+from torchlike._compat import qschemes
+from torchlike._compat.qschemes import qscheme as _QScheme
+from torchlike._core import dtypes
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.tensor import Tensor
 

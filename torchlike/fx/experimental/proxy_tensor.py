@@ -16,9 +16,10 @@ from typing import Any
 from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
-from torchlike._core import boxes, modes, protocol
+from torchlike._core import modes, protocol
 from torchlike._dispatch import forms
 from torchlike._dispatch.tags import Tag
+from torchlike._extensions import boxes
 from torchlike._runtime.lazy import LazyModule
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensor, FakeTensorMode

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeIs
 
-from torchlike._core import dtypes, parts_array, protocol, trees
+from torchlike._core import dtypes, protocol
 from torchlike._core.extension import first_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
-from torchlike._core.parts_array import PartsArray
 from torchlike._core.storage import SparseStorage
-from torchlike._core.tensor_of_parts import TensorOfParts
+from torchlike._extensions import parts_array
+from torchlike._extensions.parts_array import PartsArray
+from torchlike._extensions.tensor_of_parts import TensorOfParts
+from torchlike._runtime import trees
 from torchlike.tensor import Tensor
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from torchlike._core import parts_array, protocol
+from torchlike._core import protocol
 from torchlike._core.extension import first_of
-from torchlike._core.tensor_of_parts import TensorOfParts
+from torchlike._extensions import parts_array
+from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.tensor import Tensor
 
 _INSTEAD = "its values(), or to_padded_tensor()"

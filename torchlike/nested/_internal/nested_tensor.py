@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from torchlike._core import errors, modes, trees
+from torchlike._core import errors, modes
 from torchlike._core.layouts import jagged, preserve_format
-from torchlike._core.parts_array import PartsArray
 from torchlike._core.size import Size, size_of
 from torchlike._core.storage import SparseStorage
+from torchlike._extensions.parts_array import PartsArray
+from torchlike._runtime import trees
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.nested._internal.nested_int import (
     NestedInt,

@@ -1,6 +1,6 @@
 """``torch.nn.modules``: all layers, one family a file."""
 
-from torchlike._core import homes as _homes
+from torchlike._compat import homes as _homes
 from torchlike.nn.modules.activation import (
     CELU,
     ELU,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, dtypes, modes
+from torchlike._core import dtypes, modes
+from torchlike._core.cells import KINDS
 from torchlike._ops.creation.filled import full
 from torchlike.nn import functional as F
 from torchlike.nn import init
@@ -53,7 +54,7 @@ def _is_causal(layers: ModuleList, x: Tensor, mask: Tensor | None, hint: bool | 
     length = x.shape[1 if batch_first and x.dim() == 3 else 0]
     if modes.current.capture is not None or tuple(mask.shape) != (length, length):
         return False
-    if type(mask._value_now()) in boxes.SPECIAL:
+    if type(mask._value_now()) in KINDS:
         return False
     hidden: Any = True if mask.dtype is dtypes.bool else -np.inf
     causal = np.triu(np.full((length, length), hidden), 1)

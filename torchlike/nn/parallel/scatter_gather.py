@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import devices
-from torchlike._core.trees import flatten, unflatten
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor
 
 

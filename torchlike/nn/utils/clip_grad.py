@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike._dispatch import together
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._extensions import together
 from torchlike._ops.elementwise.pointwise import mul
 from torchlike._ops.linalg.total_norm import total_norm
 from torchlike.autograd.grad_mode import no_grad

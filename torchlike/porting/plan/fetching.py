@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import devices, modes
-from torchlike._core.trees import flatten, unflatten
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.porting.plan.leaves import fetched_cells
 from torchlike.tensor import Tensor
 from torchlike.utils.data import DataLoader

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core.storage import Storage
-from torchlike._core.trees import flatten
+from torchlike._runtime.trees import flatten
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.nn import Module
 from torchlike.optim import Optimizer

@@ -11,7 +11,6 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import devices, modes
-from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.compile.program import Program
 from torchlike._jit.function import JitFunction
@@ -20,6 +19,7 @@ from torchlike._jit.guards.arguments import Numbers
 from torchlike._jit.guards.keys import static_key
 from torchlike._jit.guards.signatures import signature
 from torchlike._runtime import compilation_cache, targets
+from torchlike._runtime.trees import flatten_arguments
 from torchlike.porting.plan import program_text, weightless
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings

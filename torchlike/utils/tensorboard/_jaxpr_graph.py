@@ -8,7 +8,7 @@ import jax
 from jax.extend import core
 
 from torchlike import autograd
-from torchlike._core.trees import flatten, unflatten
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.nn import Module
 from torchlike.nn.utils.stateless import reparametrized
 from torchlike.tensor import Tensor, wrap

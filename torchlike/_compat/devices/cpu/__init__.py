@@ -12,8 +12,8 @@ from typing import Any
 
 from torchlike._compat.devices.cpu import amp as amp
 from torchlike._compat.settings import get_num_threads
-from torchlike._core.streams import Event as _Event
-from torchlike._core.streams import Stream
+from torchlike._compat.streams import Event as _Event
+from torchlike._compat.streams import Stream
 from torchlike._runtime import pending
 
 __name__ = "torchlike.cpu"  # where PyTorch has it, and what is printed

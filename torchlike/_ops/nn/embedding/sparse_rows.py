@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import errors, modes
-from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
+from torchlike._extensions.sparse_array import SparseArray
 from torchlike.tensor import Tensor, wrap
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike._core import boxes, modes
-from torchlike._core.boxes import Batched, Dual
+from torchlike._core import modes
+from torchlike._extensions import boxes
+from torchlike._extensions.boxes import Batched, Dual
 
 
 def _has_tangent(t: Any) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import boxes, modes, views
+from torchlike._core import cells, modes, views
 from torchlike._core.views import step
-from torchlike._dispatch.detached import DetachedStorage
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import require_tensor
+from torchlike._extensions import boxes
+from torchlike._extensions.detached import DetachedStorage
 from torchlike._ops.shape.views.making import make_view
 from torchlike.tensor import Tensor
 
@@ -18,7 +19,7 @@ def _is_apart(cell: Any) -> bool:
     tangent may be written later."""
     return type(cell) in boxes.BOXES or (
         any(level.made is not None for level in modes.current.levels)
-        and type(cell) not in boxes.SPECIAL
+        and type(cell) not in cells.KINDS
     )
 
 

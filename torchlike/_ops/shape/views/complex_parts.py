@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import absent_dtypes, dtypes, views
+from torchlike._compat import absent_dtypes
+from torchlike._core import dtypes, views
 from torchlike._core.extension import add_method
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import dtypes, modes, qschemes
+from torchlike._compat import qschemes
+from torchlike._core import dtypes, modes
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.qparams import check_range, determine_qparams

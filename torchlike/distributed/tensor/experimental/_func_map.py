@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core import trees
+from torchlike._runtime import trees
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor._api import (
     DTensor,

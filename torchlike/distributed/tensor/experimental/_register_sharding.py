@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from torchlike._core import trees
 from torchlike._core.size import Size
 from torchlike._ops.aten.custom import OpOverload
+from torchlike._runtime import trees
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.mixed_operands import mixed
 from torchlike.distributed.tensor._api import (

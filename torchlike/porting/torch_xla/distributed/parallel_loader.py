@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torchlike._core.trees import flatten, unflatten
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.porting.torch_xla._absent import absent
 from torchlike.tensor import Tensor
 

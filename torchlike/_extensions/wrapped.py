@@ -6,11 +6,11 @@ Compiled forms refuse a `Wrapped`, and whatever else looks for an array says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from torchlike._core.cells import StandIn
 from torchlike._core.errors import NO_DATA
-from torchlike._core.meta import StandIn
 
 
 class NoMemory(NotImplementedError):
@@ -21,10 +21,20 @@ class Wrapped(StandIn):
     """A shape and a dtype; the values are known to a subclass of Tensor alone."""
 
     __slots__ = ()
+    precedence = 1
+    has_memory = False
 
     def __init__(self, shape: Sequence[int], dtype: Any) -> None:
         self.shape = tuple(shape)
         self.dtype = dtype
+
+    @classmethod
+    def execute(cls, exe: Any, arrays: list[Any], operands: Any, again: Callable[..., Any]) -> Any:
+        raise NoMemory(refusal(exe.name))
+
+    @classmethod
+    def apply(cls, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        raise NoMemory(refusal("this operation"))
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise NoMemory(refusal("this operation"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import devices
 from torchlike._core.storage import Storage
-from torchlike._core.wrapped import NoMemory, Wrapped, refusal
+from torchlike._extensions.wrapped import NoMemory, Wrapped, refusal
 
 
 class WrapperStorage(Storage):

@@ -20,14 +20,14 @@ class AbsentDtype(dtype):
 
     @property
     def numpy(self) -> Any:
-        """NotImplementedError: there are no arrays of this dtype."""
+        """Refuse, with NotImplementedError: there are no arrays of this dtype."""
         raise NotImplementedError(
             f"torch.{self.name}: {self.why}. Use instead: torch.{self.instead}."
         )
 
     @numpy.setter
     def numpy(self, like: Any) -> None:
-        """Of the NumPy dtype of the same width only its width is kept."""
+        """Ignore the NumPy dtype of the same width, of which only the width is kept."""
 
     def to_real(self) -> dtype:
         """Return the real dtype of this width: float16 for complex32, else the dtype itself."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.meta import StandIn
+from torchlike._core.cells import StandIn
 
 
 class PartsArray(StandIn):

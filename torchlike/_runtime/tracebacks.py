@@ -35,16 +35,23 @@ def trim(exception: BaseException) -> None:
     """
     if TRACEBACK.said():
         return
-    beneath = _directories(_BENEATH)
     for one in _family(exception):
         frames = list(_frames(one.__traceback__))
-        ours = _ours([frame.tb_frame.f_code.co_filename for frame in frames], beneath)
+        ours = _ours([frame.tb_frame.f_code.co_filename for frame in frames])
         kept = [frame for frame, hide in zip(frames, ours, strict=True) if not hide]
         if kept:
             one.__traceback__ = _chain(kept)
         notes = getattr(one, "__notes__", None)
         if notes and any(ours):
             notes[:] = [note for note in notes if _JAX_NOTE not in note]
+
+
+def of_the_script(traceback: TracebackType | None) -> tuple[list[TracebackType], bool]:
+    """Return the frames that are not ours, outermost first, and whether the innermost is one."""
+    frames = list(_frames(traceback))
+    ours = _ours([frame.tb_frame.f_code.co_filename for frame in frames])
+    kept = [frame for frame, hide in zip(frames, ours, strict=True) if not hide]
+    return kept, bool(ours) and not ours[-1]
 
 
 def install() -> None:
@@ -106,9 +113,10 @@ def _chain(frames: list[TracebackType]) -> TracebackType:
     return traceback
 
 
-def _ours(files: list[str], beneath: tuple[str, ...]) -> list[bool]:
+def _ours(files: list[str]) -> list[bool]:
     """Return, for each frame's file, outermost first, whether the frame belongs to the
     machinery."""
+    beneath = _directories(_BENEATH)
     ours: list[bool] = []
     for file in files:
         called_by_us = bool(ours) and ours[-1]

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, modes, tape
-from torchlike._core.boxes import Batched, Dual
+from torchlike._core import modes, tape
 from torchlike._core.storage import Storage
 from torchlike._dispatch.record import rejoined
+from torchlike._extensions import boxes
+from torchlike._extensions.boxes import Batched, Dual
 from torchlike.tensor import Tensor, wrap
 
 

@@ -14,10 +14,12 @@ from typing import Any
 import jax
 
 from torchlike._core import dtypes, modes
-from torchlike._core.boxes import Batched, Box, Dual, Level, Mapped
+from torchlike._core.tape import gradient_edge
+from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._dispatch.executable import Executable, flatten
-from torchlike._dispatch.record import execute, still
-from torchlike.tensor import Tensor
+from torchlike._dispatch.record import execute, recorded, still
+from torchlike._extensions.boxes import Batched, Box, Dual, Level, Mapped
+from torchlike.tensor import Tensor, wrap
 
 #: Functions that are no ops (reads of views and the like) as executables.
 _functions: dict[tuple[Any, int], Executable] = {}
@@ -33,6 +35,28 @@ class BoxLevel(Level):
             exe = Executable("CallBackward0", function, 0, len(arrays))
             _functions[key] = exe
         return self.apply(exe, arrays)
+
+    def execute(self, exe: Executable, arrays: list[Any], operands: Any) -> Any:
+        """Compute an op at this level and record it on the tape of the level for operands of the
+        level; operations on those of lower levels are recorded where they are. (A level of
+        ``forward_ad`` has one tape with those below: what its tensors give is differentiated like
+        any other.)"""
+        own = [isinstance(a, Box) and a.level is self for a in arrays]
+        edges = [
+            gradient_edge(operands[i]) if own[i] or self.outlived else None for i in exe.wanted
+        ]
+        # Lifted, a tensor of a lower level keeps its place there also in what the node saves.
+        arrays = [
+            self.lift(o) if type(o) in TENSOR_TYPES and not mine else a
+            for o, a, mine in zip(operands, arrays, own, strict=True)
+        ]
+        out = self.apply(exe, arrays)
+        if any(e is not None for e in edges):
+            return recorded(exe, edges, arrays, out, None, operands)
+        return tuple([wrap(o) for o in out]) if type(out) is tuple else wrap(out)
+
+    def backward(self, node: Any, operands: list[Any]) -> Any:
+        return flatten(self.apply(node.backward_executable(0, len(operands)), operands))
 
     def _inside(self, arrays: Sequence[Any]) -> list[Any]:
         """Return the operands one level down: tensors from inside this level's boxes, else as they
@@ -88,7 +112,7 @@ class VmapLevel(BoxLevel, Mapped):
             return tuple(
                 [Batched(self, o, batched and i >= own.unmapped) for i, o in enumerate(out)]
             )
-        if exe.name == "CloneBackward0" and batched:
+        if batched and exe.facts is not None and exe.facts[0].copies:
             out._storage.strides = operands[0]._storage.strides
         return Batched(self, out, batched)
 

@@ -6,10 +6,10 @@ level below, with their own places on the tape, which may again be boxed::
 
     vmap(f)(x)       Tensor -> cell: Batched(level 1) -> Tensor -> cell: jax.Array
 
-A box has the shape and dtype that the transformed function sees. A compiled function refuses a box
-with an error, and only then is the call looked at again (`involved`): an executable met by boxes is
-itself transformed (by ``jax.vmap`` or ``jax.jvp``), cached, and run on what is inside, one level
-at a time from the innermost. So the hot path asks nothing, and every op has it.
+A box is a kind of cell (torchlike/_core/cells.py) with the shape and dtype that the transformed
+function sees. An executable met by boxes is itself transformed (by ``jax.vmap`` or ``jax.jvp``),
+cached, and run on what is inside, one level at a time from the innermost. So the hot path asks
+nothing, and every op has it.
 
 A tensor's ``requires_grad`` and node belong to the level of its cell: ``vmap(grad(f))`` gives a
 gradient for each example, while what was recorded outside of ``vmap`` is on the tape of the tensors
@@ -24,14 +24,10 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import jax
 import numpy as np
 
-from torchlike._core import errors, meta, modes, printing
-from torchlike._core.meta import MetaArray, StandIn
-from torchlike._core.sparse_array import KINDS, refusal
-from torchlike._core.wrapped import NoMemory, Wrapped
-from torchlike._core.wrapped import refusal as wrapper_refusal
+from torchlike._core import cells, errors, modes, printing
+from torchlike._core.cells import StandIn
 
 
 class _Reverse(threading.local):
@@ -71,6 +67,36 @@ class Level:
         output (a tuple of them where the op gives one)."""
         raise NotImplementedError
 
+    def execute(self, exe: Any, arrays: list[Any], operands: Any) -> Any:
+        """Run an executable at this level, and record it. Return tensors."""
+        raise NotImplementedError
+
+    def backward(self, node: Any, operands: list[Any]) -> Any:
+        """Run the backward of a recorded op, whose operands include boxes of this level."""
+        raise NotImplementedError
+
+    def adopt(self, storage: Any) -> None:
+        """Note a new storage as made inside this level."""
+        if self.made is not None:
+            self.made.add(storage)
+
+    def check_out(self, targets: Any, operands: Any, name: str) -> None:
+        """Refuse ``out=`` where a transform cannot have it: on duals, and for what vmap maps in
+        tensors that it does not."""
+        if any(map(_has_tangent, (*targets, *operands))):
+            tensors = [t for t in (*targets, *operands) if hasattr(t, "requires_grad")]
+            if modes.current.grad_enabled and any(t.requires_grad for t in tensors):
+                raise RuntimeError(errors.OUT_RECORDED.format(name))
+            raise NotImplementedError(
+                f"Trying to use forward AD with {name}_out that does not support it because it is "
+                "an out= function"
+            )
+        if any(map(_is_mapped, operands)) and not all(map(_is_mapped, targets)):
+            raise RuntimeError(
+                f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't "
+                "work on out= or view ops."
+            )
+
     def lift(self, value: Any) -> Box:
         """Return a tensor of a lower level as a box of this one."""
         raise NotImplementedError
@@ -99,6 +125,8 @@ class Box(StandIn):
     """A value of a transform: the level it belongs to, and the tensor inside."""
 
     __slots__ = ("level", "value")
+    precedence = 2
+    has_values = True
 
     def __init__(self, level: Level, value: Any, shape: Iterable[int], dtype: Any) -> None:
         self.level = level
@@ -116,13 +144,46 @@ class Box(StandIn):
         raise RuntimeError(errors.UNWRAP_TRANSFORMED)
 
     def astype(self, dtype: Any) -> Any:
-        return call(lambda x: x.astype(dtype), self)
+        return cells.apply(lambda x: x.astype(dtype), self)
 
     def reshape(self, *shape: Any) -> Any:
-        return call(lambda x: x.reshape(*shape), self)
+        return cells.apply(lambda x: x.reshape(*shape), self)
 
     def __getitem__(self, index: Any) -> Any:
-        return call(lambda x: x[index], self)
+        return cells.apply(lambda x: x[index], self)
+
+    @property
+    def device(self) -> Any:
+        return self.value.device
+
+    @classmethod
+    def execute(cls, exe: Any, arrays: list[Any], operands: Any, again: Callable[..., Any]) -> Any:
+        return _level_among(arrays).execute(exe, arrays, operands)
+
+    @classmethod
+    def backward(cls, node: Any, cotangents: list[Any]) -> Any:
+        operands = [*node.saved, *cotangents]
+        return _level_among(operands).backward(node, operands)
+
+    @classmethod
+    def apply(cls, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        return _level_among(arrays).call(function, arrays)
+
+    @classmethod
+    def outputs_of(cls, exe: Any, arrays: list[Any]) -> list[Any]:
+        return [_inside(x) for x in _level_among(arrays).apply(exe, arrays)]
+
+    def innermost(self, t: Any) -> Any:
+        return innermost(t)
+
+    def check_write(self, storage: Any) -> None:
+        check_write(storage, self)
+
+    def host_values(self, t: Any, asked: str, instead: str) -> np.ndarray:
+        return visible(t._read(), asked, instead)._value(asked, instead)
+
+    def shown(self, t: Any) -> str | None:
+        return repr(t._read())
 
 
 class Batched(Box):
@@ -135,6 +196,10 @@ class Batched(Box):
         shape = value._read().shape
         super().__init__(level, value, shape[1:] if batched else shape, value.dtype.numpy)
         self.batched = batched
+
+    def check_data(self) -> None:
+        if self.batched:
+            raise RuntimeError("accessing `data` under vmap transform is not allowed")
 
     def detached(self) -> Batched:
         return Batched(self.level, self.value.detach(), self.batched)
@@ -159,6 +224,13 @@ class Dual(Box):
     def detached(self) -> Dual:
         return Dual(self.level, self.value.detach())
 
+    def leaf_gradient(self) -> Dual:
+        """Return the gradient without its tangent."""
+        return self.detached()
+
+    def shared_with_numpy(self, t: Any) -> np.ndarray | None:
+        return t._read().value.detach().numpy()
+
     def __repr__(self) -> str:
         text = repr(self.value)
         if self.tangent is None or not self.level.alive:
@@ -173,13 +245,6 @@ class Dual(Box):
 
 
 BOXES = frozenset((Batched, Dual))
-#: Whatever stands in a cell in place of an array.
-SPECIAL = BOXES | {MetaArray, Wrapped} | KINDS
-
-
-def involved(arrays: Any) -> bool:
-    """Return whether a pytree of operands holds a box, a MetaArray or a sparse array."""
-    return any(type(a) in SPECIAL for a in jax.tree_util.tree_leaves(arrays))
 
 
 def top(arrays: Iterable[Any]) -> Level | None:
@@ -197,23 +262,32 @@ def top(arrays: Iterable[Any]) -> Level | None:
     return found
 
 
-def call(function: Callable[..., Any], *arrays: Any) -> Any:
-    """Return ``function(*arrays)`` where an array is a box or a MetaArray; raise
-    NotImplementedError where one is sparse."""
-    if any(type(a) in KINDS for a in arrays):
-        raise NotImplementedError(refusal("this operation"))
-    if any(type(a) is Wrapped for a in arrays):
-        raise NoMemory(wrapper_refusal("this operation"))
+def _level_among(arrays: Iterable[Any]) -> Level:
     level = top(arrays)
-    if level is not None:
-        return level.call(function, list(arrays))
-    return meta.call(function, *arrays) if involved(arrays) else function(*arrays)
+    assert level is not None
+    return level
 
 
 def apply(function: Callable[..., Any], *arrays: Any) -> Any:
     """Return ``function(*arrays)``, on boxes too. For functions that live as long as the
     process."""
-    return call(function, *arrays) if modes.current.levels else function(*arrays)
+    return cells.apply(function, *arrays) if modes.current.levels else function(*arrays)
+
+
+def _has_tangent(t: Any) -> bool:
+    """Return whether a tensor (or one among several) is a dual of a level of forward_ad."""
+    if isinstance(t, (tuple, list)):
+        return any(map(_has_tangent, t))
+    cell = t._read() if hasattr(t, "_storage") else None
+    return type(cell) is Dual and cell.level.outlived and cell.tangent is not None
+
+
+def _is_mapped(t: Any) -> bool:
+    """Return whether a tensor (or one among several) has a value for each example of a vmap."""
+    if isinstance(t, (tuple, list)):
+        return any(map(_is_mapped, t))
+    cell = t._read() if hasattr(t, "_storage") else None
+    return type(cell) is Batched and cell.batched
 
 
 def drawing_levels() -> list[Any]:
@@ -246,13 +320,6 @@ def lifted_as(made: Any, like: Any) -> Any:
     if type(cell) in BOXES:
         made._storage.cell = cell.level.lift(lifted_as(made, cell.value))
     return made
-
-
-def adopt(storage: Any) -> None:
-    """Note a new storage as made inside the running levels."""
-    for level in modes.current.levels:
-        if level.made is not None:
-            level.made.add(storage)
 
 
 def check_write(storage: Any, new: Box) -> None:
@@ -293,3 +360,10 @@ def innermost(t: Any) -> Any:
     """Return the tensor inside all boxes, all examples of it; for checks of values."""
     cell = t._read()
     return innermost(cell.value) if type(cell) in BOXES else t
+
+
+def _inside(x: Any) -> Any:
+    """Return the array in a box, with all examples."""
+    while isinstance(x, Box):
+        x = x.value._read()
+    return x

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from torchlike._core import errors, sparse_array
+from torchlike._core import errors
+from torchlike._extensions import sparse_array
 from torchlike.tensor import Tensor
 
 
@@ -17,7 +18,7 @@ class TensorOfParts(Tensor):
     """A tensor without memory of its own. `_held` are its values; `_with` gives the same places
     with others."""
 
-    __module__ = "torchlike._core.tensor_of_parts"
+    __module__ = "torchlike._extensions.tensor_of_parts"
     #: What messages call it, and what to call first for a dense tensor.
     _called = "a sparse tensor"
     _instead = "to_dense()"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core.cells import StandIn
+
 #: What tensors and JAX ask a cell for; a leaf may know it (``jax.ShapeDtypeStruct``).
 _ASKED = frozenset(("dtype", "ndim", "shape", "sharding", "size", "weak_type"))
 
 
-class TreeLeaf:
+class TreeLeaf(StandIn):
     """A leaf that is no array, in a cell. AttributeError for what only arrays have."""
 
     __slots__ = ("value",)
@@ -30,6 +32,17 @@ class TreeLeaf:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"a tensor around {self.value!r} has no values; tensor.jax() is the leaf")
+
+    @classmethod
+    def execute(cls, exe: Any, arrays: list[Any], operands: Any, again: Any) -> Any:
+        leaf = next(a for a in arrays if type(a) is cls)
+        raise TypeError(f"{exe.name}: a tensor around the leaf {leaf.value!r} has no values")
+
+    def shown(self, t: Any) -> str:
+        return f"{type(t).__name__}({self!r})"
+
+    def as_jax(self) -> Any:
+        return self.value
 
     def __repr__(self) -> str:
         return f"leaf={self.value!r}"

@@ -1,0 +1,159 @@
+"""Kinds of cell: what a storage may hold in an array's place, and what each does in its stead.
+
+A cell holds an array. It may instead hold a `StandIn`: a shape without values (`meta`), and, in
+rooms above, a value of a transform, a sparse array, the parts of a nested tensor, a wrapper
+subclass's shape. The op path does not ask for them. Compiled forms refuse a StandIn with an error,
+and only then is the call looked at again: `kind_among` its operands is the class that takes over,
+and the methods below say how. So dense tensors pay nothing, and a new kind is one class in one
+file; tests/dispatch/test_cells.py defines one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+#: Every kind there is, for one look-up by a value's type.
+KINDS: set[type] = set()
+
+
+class StandIn:
+    """What stands in a cell in an array's place: immutable, with a shape and a dtype.
+
+    Defining a subclass registers it. Methods that take ``arrays`` get the operands of a call as
+    compiled forms would: arrays, numbers, None and StandIns, some of them of other kinds.
+    """
+
+    __slots__ = ("dtype", "shape")
+    weak_type = False
+    shape: tuple[int, ...]
+    dtype: Any
+
+    #: Of several kinds among the operands of a call, that of the greatest precedence takes it.
+    precedence: ClassVar[int] = 0
+    #: ``run_op(spec, operands, statics, lengths)`` of a kind that has rules for ops by their names.
+    run_op: ClassVar[Callable[..., Any] | None] = None
+    #: Whether operands of this kind have values that a check could look at.
+    has_values: ClassVar[bool] = False
+    #: Whether there is memory that could be shown, or written to.
+    has_memory: ClassVar[bool] = True
+    #: Whether its sum with an array is of another kind, and not written where the array was.
+    adds_anew: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        KINDS.add(cls)
+
+    # -- calls, of which an operand is of this kind ------------------------------------------------
+
+    @classmethod
+    def execute(cls, exe: Any, arrays: list[Any], operands: Any, again: Callable[..., Any]) -> Any:
+        """Run an executable and record it; ``again(exe, arrays, operands)`` does so for another.
+        Return a tensor, or a tuple of them."""
+        raise NotImplementedError(cls.refusal(exe.name))
+
+    @classmethod
+    def backward(cls, node: Any, cotangents: list[Any]) -> Any:
+        """Run a recorded op's backward; what it saved, or a cotangent, is of this kind."""
+        raise NotImplementedError(cls.refusal("the gradient of this operation"))
+
+    @classmethod
+    def apply(cls, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        """Apply a function of arrays that is no op, such as the read of a view."""
+        raise NotImplementedError(cls.refusal("this operation"))
+
+    @classmethod
+    def outputs_of(cls, exe: Any, arrays: list[Any]) -> list[Any]:
+        """Return the arrays that an executable gives, for all examples; nothing is recorded. For
+        kinds that have values."""
+        raise NotImplementedError(cls.refusal(exe.name))
+
+    @classmethod
+    def add(cls, function: Callable[..., Any], a: Any, b: Any) -> Any:
+        """Add two gradients; ``function`` adds arrays."""
+        return cls.apply(function, [a, b])
+
+    @classmethod
+    def refusal(cls, what: str) -> str:
+        """Return the message for something that does not know this kind."""
+        return f"{what} is not written for {cls.__name__}"
+
+    # -- a value in a cell -------------------------------------------------------------------------
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        """Return the values; raise where there are none."""
+        raise NotImplementedError(self.refusal("reading the values"))
+
+    def storage(self) -> Any:
+        """Return the storage of a new tensor with this value; None for an ordinary one."""
+        return None
+
+    def check_write(self, storage: Any) -> None:
+        """Refuse to be written into a storage that cannot hold it."""
+
+    def write_view(self, storage: Any, view: Any, array: Any, write: Callable[..., Any]) -> None:
+        """Write a view of a storage that holds this, or is given it; ``write(base, part,
+        *dynamic)`` writes arrays."""
+        new = apply(write, storage.read(), array, *view.dynamic)
+        storage.write(new)
+
+    def host_values(self, t: Any, asked: str, instead: str) -> np.ndarray:
+        """Return the values of the tensor ``t`` that holds it, for Python to see."""
+        return np.asarray(self)
+
+    def innermost(self, t: Any) -> Any:
+        """Return the tensor that has the values of the tensor ``t`` that holds it."""
+        return t
+
+    def shared_with_numpy(self, t: Any) -> np.ndarray | None:
+        """Return what ``t.numpy()`` is where that is not ``t``'s own memory; else None."""
+        return None
+
+    def elements(self) -> Any:
+        """Return what has the elements: an array, or this where there is none."""
+        return self
+
+    def leaf_gradient(self) -> Any:
+        """Return what becomes a leaf's ``.grad`` of a gradient of this kind."""
+        return self
+
+    def check_data(self) -> None:
+        """Refuse ``.data`` within a transform, where it cannot be had."""
+
+    def shown(self, t: Any) -> str | None:
+        """Return the text of a tensor that holds it; None where that is printed as others are."""
+        return None
+
+    def as_jax(self) -> Any:
+        """Return what ``t.jax()`` gives."""
+        return self
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __deepcopy__(self, memo: Any) -> StandIn:
+        return self
+
+
+def kind_among(arrays: Iterable[Any]) -> Any:
+    """Return the kind that takes a call with these operands (a pytree); None where all are
+    arrays."""
+    found = [k for k in map(type, jax.tree_util.tree_leaves(arrays)) if k in KINDS]
+    return max(found, key=_precedence) if found else None
+
+
+def _precedence(kind: Any) -> int:
+    return kind.precedence
+
+
+def apply(function: Callable[..., Any], *arrays: Any) -> Any:
+    """Return ``function(*arrays)``, by the kind that is among the arrays where one is."""
+    kind = kind_among(arrays)
+    return function(*arrays) if kind is None else kind.apply(function, list(arrays))
