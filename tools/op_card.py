@@ -18,7 +18,7 @@ from torchlike._aten import schemas
 from torchlike._aten.packets import aten
 from torchlike._aten.schemas.tags import tags_of
 from torchlike._core import dtypes
-from torchlike._dispatch import boxed, record
+from torchlike._dispatch import record
 from torchlike._dispatch.registry import FACTS, NAMESPACES, OPS
 from torchlike._dispatch.spec import OpSpec
 from torchlike._ops import promotion
@@ -139,7 +139,7 @@ def _of_spec(spec: OpSpec, found: list[Definition]) -> Iterator[Line]:
         yield "strides", rule.__qualname__, place_of(rule)
     if spec.check is not None:
         yield "check", spec.check.__qualname__, place_of(spec.check)
-    yield "vmap, jvp", "JAX's transform of the function", place_of(boxed.VmapLevel.apply)
+    yield "vmap, jvp", "JAX's transform of the function", place_of(torchlike.vmap)
     yield "meta, fake", "jax.eval_shape of the function", place_of(record.execute)
     names = _names_in(spec.fn)
     for helper in _PROMOTIONS:
