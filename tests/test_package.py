@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 import torchlike
+from torchlike._core import provided
 
 ROOT = Path(torchlike.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -27,6 +28,7 @@ FLOORS = [
         "_core.errors",
         "futures",
         "_core.modes",
+        "_core.provided",
         "_core.running_capture",
         "_core.printing",
         "_core.protocol",
@@ -370,3 +372,11 @@ def test_the_root_holds_pytorchs_names_and_few_of_ours():
     found = {p.name for p in ROOT.iterdir() if p.name != "__pycache__"}
     others = {n for n in found if n.partition(".")[0] not in public}
     assert others <= OURS, "PyTorch has no such name: put it into a room whose name begins with _"
+
+
+def test_what_lower_rooms_ask_of_upper_ones_is_provided():
+    """`Provided` and `Event` are the one way up, beside ``add_method``; each is used."""
+    importlib.import_module("torchlike._aten.calling")  # imported when the first mode is there
+    for asked in provided.ALL:
+        assert asked.providers, asked.what
+    assert len({asked.what for asked in provided.ALL}) == len(provided.ALL) > 5

@@ -172,7 +172,6 @@ from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.interop import to_jax_function as to_jax_function
 from torchlike.library import classes as classes
 from torchlike.nn import conversion_switches as __future__
-from torchlike.porting import as_torch as as_torch
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.porting.torch_alias import install_alias as install_alias
 from torchlike.random import default_generator as default_generator

@@ -325,4 +325,4 @@ def _dispatched(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> p
         return _called_as_own(name, plain, args, kwargs)
 
 
-custom.handled_by(call)
+custom.handler.by(call)

@@ -264,5 +264,5 @@ custom.NAMESPACES["aten"] = aten
 #: What takes calls apart is imported when the first class or mode has ``__torch_dispatch__``.
 _calling: Any = LazyModule("torchlike._aten.calling")
 _layer_gradients: Any = LazyModule("torchlike._aten.layer_gradients")
-protocol.dispatched_by(lambda: _calling.dispatch)
-custom.decomposed_by(lambda overload: _calling.rule_for(overload))
+protocol.dispatcher.by(lambda: _calling.dispatch)
+custom.decomposition.by(lambda overload: _calling.rule_for(overload))

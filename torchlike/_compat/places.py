@@ -104,8 +104,9 @@ _ROOT = __name__.partition(".")[0]
 
 
 def at_root() -> frozenset[str]:
-    """Return the names that the table gives the package itself."""
-    return frozenset(place for place in PLACES if "." not in place)
+    """Return the names that the table gives the package itself, but for what acts when it is
+    imported: nobody who looks at all names should start it."""
+    return frozenset(place for place in PLACES if "." not in place) - {"as_torch"}
 
 
 def module_of(place: str) -> str | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 
 #: Every kind there is, for one look-up by a value's type.
@@ -143,14 +142,19 @@ class StandIn:
 
 
 def kind_among(arrays: Iterable[Any]) -> Any:
-    """Return the kind that takes a call with these operands (a pytree); None where all are
-    arrays."""
-    found = [k for k in map(type, jax.tree_util.tree_leaves(arrays)) if k in KINDS]
-    return max(found, key=_precedence) if found else None
+    """Return the kind that takes a call with these operands, which may be nested in tuples, lists
+    and dictionaries; None where all are arrays."""
+    found: Any = None
+    for a in arrays:
+        kind: Any = type(a)
+        if kind in _CONTAINERS:
+            kind = kind_among(a.values() if kind is dict else a)
+        if kind in KINDS and (found is None or kind.precedence > found.precedence):
+            found = kind
+    return found
 
 
-def _precedence(kind: Any) -> int:
-    return kind.precedence
+_CONTAINERS = frozenset((tuple, list, dict))
 
 
 def apply(function: Callable[..., Any], *arrays: Any) -> Any:

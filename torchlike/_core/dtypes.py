@@ -15,6 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from torchlike._core.provided import Event
 from torchlike._runtime import x64
 
 x64.enable()
@@ -226,7 +227,8 @@ def c_name(d: Any) -> str:
 # -- the default dtype -----------------------------------------------------------------------------
 
 _default = float32
-_on_default_change: list[Any] = []
+#: Caches that depend on the default dtype are cleared.
+default_dtype_changed = Event("the default dtype has changed")
 
 
 def get_default_dtype() -> dtype:
@@ -247,13 +249,7 @@ def set_default_dtype(d: dtype) -> None:
     if d is not _default and d.numpy is not None:  # NotImplementedError if only a name
         _default = d
         # Compiled ops have the old default baked in.
-        for clear in _on_default_change:
-            clear()
-
-
-def on_default_dtype_change(callback: Any) -> None:
-    """Have ``callback()`` called whenever the default dtype changes (caches that depend on it)."""
-    _on_default_change.append(callback)
+        default_dtype_changed()
 
 
 # -- promotion -------------------------------------------------------------------------------------

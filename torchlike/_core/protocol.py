@@ -14,6 +14,7 @@ from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.provided import Event, Provided
 
 #: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
 Result = Any
@@ -43,19 +44,14 @@ state = _State()
 #: ``dispatch(public, plain, args, kwargs)``: a public function's call below ``__torch_function__``,
 #: where classes or modes have ``__torch_dispatch__``. Set by the room that knows aten's operators.
 dispatch: Callable[..., Any] | None = None
-_starts: list[Callable[[], Callable[..., Any]]] = []
-
-
-def dispatched_by(find: Callable[[], Callable[..., Any]]) -> None:
-    """Have ``find()`` give `dispatch` once the first such class or mode is there."""
-    _starts.append(find)
+dispatcher = Provided("gives `dispatch` once a class or mode has __torch_dispatch__")
 
 
 def start_dispatch() -> None:
     """Let ``__torch_dispatch__`` be asked from now on."""
     global dispatch
-    if dispatch is None and _starts:
-        dispatch = _starts[0]()
+    if dispatch is None and dispatcher.function is not None:
+        dispatch = dispatcher()
 
 
 #: Exact classes of arguments that have nothing to say: a set look-up. Tensor's own classes join.
@@ -79,13 +75,8 @@ PLAIN: set[type] = {
 _NESTS = (tuple, list)
 #: Accessors and methods of Tensor that say the class of their tensor to modes, plain as it may be.
 of_self: set[Any] = set()
-_awake: list[Callable[[], None]] = []
+woken = Event("public functions ask from now on whether a class or mode overrides them")
 _woken = False
-
-
-def when_woken(act: Callable[[], None]) -> None:
-    """Have ``act`` called once, when the protocol is first needed."""
-    _awake.append(act)
 
 
 def wake() -> None:
@@ -93,8 +84,7 @@ def wake() -> None:
     global _woken
     if not _woken:
         _woken = True
-        for act in _awake:
-            act()
+        woken()
 
 
 def fall_asleep() -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_observers: list[tuple[type, Callable[[type], None]]] = []
+from torchlike._core.provided import Event
+
+class_made = Event("a class was made that derives from Tensor or Module")
 
 
 def for_each_subclass(cls: type, tell: Callable[[type], None]) -> None:
     """Call ``tell`` with each class that derives from ``cls``, directly or not: today's at once,
-    others when they are made (where ``announce`` is called with them)."""
+    others when they are made (`class_made`)."""
     for found in _below(cls):
         tell(found)
-    _observers.append((cls, tell))
 
+    def tell_of(made: type) -> None:
+        if issubclass(made, cls):
+            tell(made)
 
-def announce(cls: type) -> None:
-    """Say that a class was made."""
-    for base, tell in _observers:
-        if issubclass(cls, base):
-            tell(cls)
+    tell_of.__module__ = tell.__module__
+    class_made.call(tell_of)
 
 
 def _below(cls: type) -> set[type]:

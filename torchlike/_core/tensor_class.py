@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlike._core import protocol
 from torchlike._core.storage import Storage
-from torchlike._core.subclasses import announce
+from torchlike._core.subclasses import class_made
 from torchlike._core.views import View
 
 #: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
@@ -65,7 +65,7 @@ class TensorMeta(type):
                     cls.__torch_function__ = protocol.no_protocol
         if cell is not None:
             CLASS_OF[cell] = cls
-        announce(cls)
+        class_made(cls)
         return cls
 
     def __init__(

@@ -7,13 +7,14 @@ and backward passes themselves (for create_graph) all go through it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import cells, dtypes, errors, modes, tape
+from torchlike._core.provided import Provided
 from torchlike._core.storage import device_array
 from torchlike._core.tape import Edge, Node, gradient_edge
 from torchlike._core.tensor_class import TENSOR_TYPES
@@ -172,7 +173,7 @@ class SavedNames:
             own = name.removeprefix(_RAW_SAVED)
             if kind == "operand":
                 place = self.exe.kept.index(place) if place in self.exe.kept else None
-            return raw_saved[0](self, own, place)
+            return raw_saved(self, own, place)
         if kind == "static":
             return kept.static_of(self.exe, place)
         if kind == "sizes":
@@ -202,8 +203,7 @@ class ShownNode(SavedNames, OpNode):
     __slots__ = ()
 
 
-#: ``raw_saved[0](node, name, place)`` shows what a node saved as it is kept (from autograd).
-raw_saved: list[Callable[[Any, str, int | None], Any]] = []
+raw_saved = Provided("shows what a node (node, name, place) saved, as it is kept")
 #: As what a node is shown that the user asks for.
 shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
 

@@ -41,8 +41,8 @@ def clear_executables() -> None:
         spec.cache.clear()
 
 
-dtypes.on_default_dtype_change(clear_executables)
-protocol.when_woken(lambda: asking.wake_up(NAMESPACES))
+dtypes.default_dtype_changed.call(clear_executables)
+protocol.woken.call(lambda: asking.wake_up(NAMESPACES))
 
 
 def names_with(fact: str) -> list[str]:

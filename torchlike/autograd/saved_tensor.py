@@ -119,7 +119,7 @@ def _of_operand(node: Any, name: str, place: int | None) -> SavedTensor:
     return SavedTensor._of(hook)
 
 
-record.raw_saved.append(_of_operand)
+record.raw_saved.by(_of_operand)
 
 
 def of_function(kept: Any, place: int) -> SavedTensor:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from torchlike._core import protocol
+from torchlike._core.provided import Provided
 from torchlike._dispatch.tags import Tag
 
 #: namespace -> name -> packet.
@@ -31,25 +31,8 @@ _OWN: dict[str, str] = {
 }
 
 
-#: Who handles operators that a class or mode with ``__torch_dispatch__`` meets.
-_handle: Callable[..., Any] | None = None
-
-
-#: ``rule = _decomposed(overload)``: what stands for an operator that is made of others.
-_decomposed: Callable[[OpOverload], Callable[..., Any] | None] | None = None
-
-
-def decomposed_by(find_rule: Callable[[OpOverload], Callable[..., Any] | None]) -> None:
-    """Set ``find_rule(overload)`` as the function that finds what ``overload.decompose`` runs."""
-    global _decomposed
-    _decomposed = find_rule
-
-
-def handled_by(handle: Callable[..., Any]) -> None:
-    """Set ``handle(overload, args, kwargs)`` as the function that is called where a class or mode
-    handles the operator."""
-    global _handle
-    _handle = handle
+handler = Provided("handles (overload, args, kwargs) for a class or mode with __torch_dispatch__")
+decomposition = Provided("finds what stands for an overload that is made of others, or None")
 
 
 def _named(namespace: str, name: str, overload: str) -> Any:
@@ -108,10 +91,10 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if found := _asked_of(args, kwargs):
             return protocol.ask(self, found, args, kwargs)
-        if _handle is not None and (
+        if handler.function is not None and (
             protocol.state.dispatch_modes or protocol.handlers((*args, *kwargs.values()))
         ):
-            return _handle(self, args, kwargs)
+            return handler(self, args, kwargs)
         return self.operator(*args, **kwargs)
 
     @property
@@ -130,7 +113,7 @@ class OpOverload:
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the operators that the operator is made of in PyTorch;
         NotImplemented where it is not made of others."""
-        rule = None if _decomposed is None else _decomposed(self)
+        rule = None if decomposition.function is None else decomposition(self)
         return NotImplemented if rule is None else rule(*args, **kwargs)
 
     @property

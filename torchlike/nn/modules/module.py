@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
-from torchlike._core.subclasses import announce
+from torchlike._core.subclasses import class_made
 from torchlike._jit.entry import jit
 from torchlike._jit.warmup import of_options
 from torchlike.autograd.backward import zero_gradient
@@ -102,7 +102,7 @@ class Module(StateDicts, Hooks, Conversions):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)  # Generic's, say, which may stand behind it
         leave_unbound(cls)
-        announce(cls)
+        class_made(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
