@@ -262,7 +262,7 @@ def _split_along(name: str, at_least: int, dim_of: Any) -> None:
         return tensor_split(input, indices_or_sections, d)
 
     function.__doc__ = "Split as ``tensor_split`` along a fixed dimension, into equal sections."
-    other_names = dict.fromkeys(("indices", "sections"), "indices_or_sections")
+    other_names: dict[str, str] = dict.fromkeys(("indices", "sections"), "indices_or_sections")
     composite(name, other_names=other_names)(function)
 
 
