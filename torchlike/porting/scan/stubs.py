@@ -13,9 +13,9 @@ _ROOT = Path(torchlike.__file__).parent
 _STUBS = {
     "__init__.pyi": "torch",
     "nn/functional.pyi": "torch.nn.functional",
-    "linalg.pyi": "torch.linalg",
-    "special.pyi": "torch.special",
-    "fft.pyi": "torch.fft",
+    "linalg/__init__.pyi": "torch.linalg",
+    "special/__init__.pyi": "torch.special",
+    "fft/__init__.pyi": "torch.fft",
     "_core/methods.pyi": "torch.Tensor",
 }
 #: Annotations of results that are known to be one tensor, or several of them.
