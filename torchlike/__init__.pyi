@@ -260,6 +260,9 @@ functional: Any
 
 storage: Any
 
+def _addmm_activation(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, use_gelu: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Return ``relu(addmm(input, mat1, mat2))``, or with ``use_gelu`` the exact ``gelu`` of it."""
+
 def _assert(condition: Any, message: Any) -> None:
     """Raise AssertionError with the message unless the condition, a bool or a tensor of one, is
 true."""

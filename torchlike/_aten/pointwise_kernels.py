@@ -58,20 +58,6 @@ def _aminmax(self: Tensor, dim: Any = None, keepdim: bool = False) -> tuple[Tens
     return found[0], found[1]
 
 
-@kernel("_addmm_activation")
-def _addmm_activation(
-    self: Tensor,
-    mat1: Tensor,
-    mat2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    use_gelu: bool = False,
-) -> Tensor:
-    out = _torch["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
-    return _nn["gelu"](out) if use_gelu else _torch["relu"](out)
-
-
 @kernel("_euclidean_dist")
 def _euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     return _torch["cdist"](x1, x2, 2.0, "use_mm_for_euclid_dist")

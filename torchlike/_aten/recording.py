@@ -14,19 +14,16 @@ from torchlike._aten import derivatives, handlers, vjps
 from torchlike._aten.handlers import tensors_of
 from torchlike._core import dtypes, errors, modes, protocol, tape
 from torchlike._core.tape import Node, gradient_edge
+from torchlike._dispatch.registry import FACTS
 from torchlike.tensor import Tensor, wrap
 
 _CHANGED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation"
 )
-#: Operators whose result has no gradient, whatever their arguments.
+#: Operators whose result has no gradient, whatever their arguments, though no definition says so.
 _NO_GRADIENT_TEXT = """
-    eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor argmax
-    argmin any all sign_bit signbit bitwise_and bitwise_or bitwise_xor bitwise_not nonzero equal
-    detach _local_scalar_dense zeros_like ones_like empty_like full_like rand_like randn_like
-    randint_like new_zeros new_ones new_full new_empty new_empty_strided count_nonzero allclose
-    is_same_size isposinf isneginf bernoulli multinomial argsort searchsorted bucketize histc
-    floor_divide heaviside nextafter poisson empty_strided scalar_tensor one_hot _shape_as_tensor"""
+    _local_scalar_dense new_zeros new_ones new_full new_empty new_empty_strided
+    floor_divide heaviside nextafter"""
 _NO_GRADIENT = frozenset(_NO_GRADIENT_TEXT.split())
 
 
@@ -124,7 +121,8 @@ def _node_name(overload: Any) -> str:
 
 def has_no_gradient(overload: Any) -> bool:
     """Return whether an operator's results have no gradient, whatever its arguments."""
-    return overload.operator.name.rstrip("_") in _NO_GRADIENT
+    name = overload.operator.name.rstrip("_")
+    return name in _NO_GRADIENT or not FACTS.get(name, {}).get("differentiable", True)
 
 
 def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:

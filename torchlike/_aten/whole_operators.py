@@ -15,6 +15,7 @@ from torchlike._aten.packets import aten, overload_for
 from torchlike._aten.pre_dispatch import whole
 from torchlike._core import devices, dtypes, modes
 from torchlike._core.layouts import contiguous_format, strided
+from torchlike._dispatch import forms
 from torchlike._ops.aten.custom import OpOverload
 from torchlike.tensor import Tensor
 
@@ -341,12 +342,13 @@ def _reducing(name: str, operator: str, *options: Any, broadcasts: bool = False)
     and defaults, in the order of the operator's, where "reduction" marks its place."""
     names, defaults = options[::2], options[1::2]
     packet = getattr(aten, operator)
+    positional = forms.form_of("nn.functional", name).names[2:]
 
     @whole(f"F.{name}")
     def loss(
         input: Tensor, target: Tensor, *args: Any, reduction: Any = "mean", **kwargs: Any
     ) -> Tensor:
-        given = dict(zip(_POSITIONAL[name], args, strict=False)) | kwargs
+        given = dict(zip(positional, args, strict=False)) | kwargs
         given.setdefault("reduction", reduction)
         given["reduction"] = losses.reduction_number(given["reduction"])
         if broadcasts:
@@ -354,32 +356,6 @@ def _reducing(name: str, operator: str, *options: Any, broadcasts: bool = False)
         values = [given.get(n, d) for n, d in zip(names, defaults, strict=True)]
         return _call(packet, input, target, *values)
 
-
-#: The parameters of losses behind input and target, in the order of PyTorch's Python functions.
-_OLD = ("size_average", "reduce", "reduction")
-_POSITIONAL: dict[str, tuple[str, ...]] = {
-    "mse_loss": (*_OLD, "weight"),
-    "l1_loss": (*_OLD, "weight"),
-    "smooth_l1_loss": (*_OLD, "beta"),
-    "huber_loss": ("reduction", "delta", "weight"),
-    "soft_margin_loss": _OLD,
-    "multilabel_margin_loss": _OLD,
-    "kl_div": (*_OLD, "log_target"),
-    "hinge_embedding_loss": ("margin", *_OLD),
-    "binary_cross_entropy": ("weight", *_OLD),
-    "binary_cross_entropy_with_logits": ("weight", *_OLD, "pos_weight"),
-    "nll_loss": ("weight", "size_average", "ignore_index", "reduce", "reduction"),
-    "cross_entropy": (
-        "weight",
-        "size_average",
-        "ignore_index",
-        "reduce",
-        "reduction",
-        "label_smoothing",
-    ),
-    "poisson_nll_loss": ("log_input", "full", "size_average", "eps", "reduce", "reduction"),
-    "multi_margin_loss": ("p", "margin", "weight", *_OLD),
-}
 
 for _name in ("mse_loss", "l1_loss"):
     _reducing(_name, _name, "reduction", 1, broadcasts=True)
@@ -451,6 +427,7 @@ def _of_two(name: str, *options: Any) -> None:
     """Register ``F.name(a, b, target, margin, …, reduction)`` with numbers before the reduction."""
     names, defaults = options[::2], options[1::2]
     packet = getattr(aten, name)
+    positional = forms.form_of("nn.functional", name).names[3:]
 
     @whole(f"F.{name}")
     def loss(
@@ -461,8 +438,7 @@ def _of_two(name: str, *options: Any) -> None:
         reduction: Any = "mean",
         **kwargs: Any,
     ) -> Tensor:
-        order = (*names, *_OLD)
-        given = {"reduction": reduction} | dict(zip(order, args, strict=False)) | kwargs
+        given = {"reduction": reduction} | dict(zip(positional, args, strict=False)) | kwargs
         values = [given.get(n, d) for n, d in zip(names, defaults, strict=True)]
         values = [
             float(v) if type(d) is float else v for v, d in zip(values, defaults, strict=True)

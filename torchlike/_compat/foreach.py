@@ -11,41 +11,9 @@ from typing import Any
 
 from torchlike._compat import functions
 from torchlike._core.casts import NUMBERS
-from torchlike._dispatch.registry import export
+from torchlike._dispatch.registry import export, names_with
 from torchlike.tensor import Tensor
 
-_UNARY = (
-    "abs",
-    "acos",
-    "asin",
-    "atan",
-    "ceil",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "expm1",
-    "floor",
-    "frac",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "neg",
-    "reciprocal",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-)
 #: Name -> the operator with a tensor and with a number on the right.
 _BINARY = {
     "add": ("add", "add"),
@@ -251,7 +219,7 @@ def _foreach_mm(self: Any, mat2: Any) -> tuple[Tensor, ...]:
 
 
 def _register() -> None:
-    kinds = [(n, _unary) for n in _UNARY] + [(n, _binary) for n in _BINARY]
+    kinds = [(n, _unary) for n in names_with("foreach")] + [(n, _binary) for n in _BINARY]
     kinds += [("addcmul", _pointwise), ("addcdiv", _pointwise), ("lerp", _lerp)]
     for name, make in kinds:
         for suffix in ("", "_"):

@@ -18,6 +18,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from torchlike._dispatch import forms
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._runtime.patches import at_import
 
@@ -30,16 +31,8 @@ class Functions(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-#: What PyTorch has in ``torch.functional`` as well.
-FUNCTIONAL = Functions(
-    "",
-    names=(
-        *("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes"),
-        *("broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft"),
-        *("lu", "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank"),
-        *("tensordot", "unique", "unique_consecutive", "unravel_index"),
-    ),
-)
+#: What PyTorch has in ``torch.functional`` as well: what it writes in Python there, and two more.
+FUNCTIONAL = Functions("", names=tuple(sorted(forms.names("") | {"broadcast_shapes", "istft"})))
 
 #: Place -> the module that it is, by its name below this package; or name -> where the name is
 #: found, ``module`` or ``module:other_name``; or functions by namespace.

@@ -274,7 +274,7 @@ def _typed_storage(self: Tensor) -> TypedStorage:
     return TypedStorage(self.detach().as_strided((count,), (1,), 0))
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def is_storage(obj: Any) -> bool:
     """Return whether ``obj`` is a storage."""
     return isinstance(obj, (UntypedStorage, TypedStorage))

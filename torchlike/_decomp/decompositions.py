@@ -1,12 +1,16 @@
-"""The functions: each computes what its operator computes, in simpler operators."""
+"""The functions: each computes what its operator computes, in simpler operators.
+
+Of an op they stand in its definition; here are those of operators that no op stands for.
+"""
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from torchlike._aten.packets import aten
+from torchlike._dispatch.registry import FACTS, names_with
 from torchlike.tensor import Tensor
 
 #: overload -> the function that stands for it.
@@ -21,6 +25,18 @@ def _stands_for(*overloads: Any) -> Callable[[Callable[..., Any]], Callable[...,
     return register
 
 
+def _of_definitions() -> None:
+    """Register the rules that stand in ops' definitions (``decomposition=``)."""
+    for name in names_with("decomposition"):
+        rules = FACTS[name]["decomposition"]
+        packet = getattr(aten, name)
+        for overload, rule in ({"default": rules} if callable(rules) else rules).items():
+            _stands_for(getattr(packet, overload))(functools.partial(rule, aten))
+
+
+_of_definitions()
+
+
 def _mul(a: Any, b: Any) -> Tensor:
     return aten.mul.Tensor(a, b)
 
@@ -33,35 +49,6 @@ def _add(a: Any, b: Any) -> Tensor:
 def t(self: Tensor) -> Tensor:
     """Transpose the matrix."""
     return aten.transpose.int(self, 0, 0 if self.dim() < 2 else 1)
-
-
-@_stands_for(aten.addmm.default)
-def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Return ``beta * self + alpha * mat1 @ mat2``."""
-    product = aten.mm.default(mat1, mat2)
-    product = product if alpha == 1 else _mul(product, alpha)
-    return _add(product, self if beta == 1 else _mul(self, beta))
-
-
-@_stands_for(aten.addcmul.default)
-def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Return ``self + value * tensor1 * tensor2``."""
-    product = _mul(tensor1, tensor2)
-    return _add(self, product if value == 1 else _mul(product, value))
-
-
-@_stands_for(aten.addcdiv.default)
-def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Return ``self + value * tensor1 / tensor2``."""
-    quotient = aten.div.Tensor(tensor1, tensor2)
-    return _add(self, quotient if value == 1 else _mul(quotient, value))
-
-
-@_stands_for(aten.rsub.Scalar, aten.rsub.Tensor)
-def rsub(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
-    """Return ``other - alpha * self``."""
-    scaled = self if alpha == 1 else _mul(self, alpha)
-    return _add(aten.neg.default(scaled), other)
 
 
 @_stands_for(aten._softmax.default)
@@ -108,64 +95,6 @@ def native_layer_norm(
     return out if bias is None else _add(out, bias), mean, rstd
 
 
-@_stands_for(aten.gelu.default)
-def gelu(self: Tensor, *, approximate: str = "none") -> Tensor:
-    """Apply the Gaussian error linear unit."""
-    if approximate == "tanh":
-        cubed = _mul(aten.pow.Tensor_Scalar(self, 3), 0.044715)
-        inner = _mul(_add(self, cubed), math.sqrt(2 / math.pi))
-        return _mul(_mul(self, 0.5), _add(aten.tanh.default(inner), 1))
-    return _mul(_mul(self, 0.5), _add(aten.erf.default(_mul(self, math.sqrt(0.5))), 1))
-
-
-@_stands_for(aten.silu.default)
-def silu(self: Tensor) -> Tensor:
-    """Return ``x * sigmoid(x)``."""
-    return _mul(self, aten.sigmoid.default(self))
-
-
-@_stands_for(aten.hardtanh.default)
-def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Tensor:
-    """Limit values to between two numbers."""
-    return aten.clamp.default(self, min_val, max_val)
-
-
-@_stands_for(aten.leaky_relu.default)
-def leaky_relu(self: Tensor, negative_slope: Any = 0.01) -> Tensor:
-    """Apply ``relu`` with a slope below zero."""
-    return aten.where.self(aten.gt.Scalar(self, 0), self, _mul(self, negative_slope))
-
-
-@_stands_for(aten.elu.default)
-def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
-    """Apply the exponential linear unit."""
-    inner = self if input_scale == 1 else _mul(self, input_scale)
-    below = _mul(aten.expm1.default(inner), alpha * scale)
-    above = self if scale == 1 else _mul(self, scale)
-    return aten.where.self(aten.gt.Scalar(self, 0), above, below)
-
-
-@_stands_for(aten.softplus.default)
-def softplus(self: Tensor, beta: Any = 1, threshold: Any = 20) -> Tensor:
-    """Apply a smooth ``relu``."""
-    scaled = self if beta == 1 else _mul(self, beta)
-    smooth = aten.log1p.default(aten.exp.default(scaled))
-    smooth = smooth if beta == 1 else aten.div.Tensor(smooth, beta)
-    return aten.where.self(aten.gt.Scalar(scaled, threshold), self, smooth)
-
-
-@_stands_for(aten.hardsigmoid.default)
-def hardsigmoid(self: Tensor) -> Tensor:
-    """Apply a sigmoid of straight lines."""
-    return aten.div.Tensor(aten.clamp.default(_add(self, 3), 0, 6), 6)
-
-
-@_stands_for(aten.hardswish.default)
-def hardswish(self: Tensor) -> Tensor:
-    """Return ``x * hardsigmoid(x)``."""
-    return _mul(self, hardsigmoid(self))
-
-
 @_stands_for(aten.mse_loss.default)
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """Return the squared differences, reduced."""
@@ -208,16 +137,3 @@ def slice_backward(
     """Return the gradient of a slice."""
     zeros = aten.new_zeros.default(grad_output, list(input_sizes))
     return aten.slice_scatter.default(zeros, grad_output, dim, start, end, step)
-
-
-@_stands_for(aten.masked_fill.Scalar)
-def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return ``self`` with another value where a mask is true."""
-    filled = aten.scalar_tensor.default(value, dtype=self.dtype, device=self.device)
-    return aten.where.self(mask, filled, self)
-
-
-@_stands_for(aten.lerp.Scalar)
-def lerp(self: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """Interpolate between two tensors."""
-    return _add(self, _mul(aten.sub.Tensor(end, self), weight))

@@ -77,14 +77,9 @@ _UNDERSCORED = frozenset(_UNDERSCORED_TEXT.split())
 _MAKERS = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 #: Attributes of Tensor that do not ask: they are how the protocol itself makes its results.
 _TENSOR_SILENT = frozenset({"as_subclass", "jax"})
-#: Public functions that do not ask: settings, and those that only look at types.
-_SILENT_TEXT = """
-    are_deterministic_algorithms_enabled autocast_decrement_nesting autocast_increment_nesting
-    broadcast_shapes can_cast clear_autocast_cache compile cond from_numpy get_default_device
-    get_default_dtype get_rng_state initial_seed is_grad_enabled is_storage is_tensor load
-    manual_seed promote_types save seed set_default_device set_rng_state typename vmap
-    while_loop associative_scan from_dlpack to_dlpack"""
-_SILENT = frozenset(_SILENT_TEXT.split())
+#: Functions of the torch namespace that do not ask: those that only look at types, as their
+#: definitions say (``overridable=False``).
+silent: set[str] = set()
 #: Functions of nn.functional that PyTorch passes on by what they call: a method of Tensor ("." in
 #: front), or another function.
 _REPORTED_FUNCTIONS = {
@@ -203,7 +198,7 @@ def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str,
         if space == "aten":
             continue
         for name, value in entries.items():
-            if isinstance(value, FunctionType) and (space or name not in _SILENT):
+            if isinstance(value, FunctionType) and (space or name not in silent):
                 yield space, name, value
 
 

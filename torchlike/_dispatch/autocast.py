@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -28,73 +28,33 @@ class State(NamedTuple):
     dtype: Any
 
 
-_LOW = """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bmm mm vecdot
-    baddbmm addmm addbmm linear matmul inner scaled_dot_product_attention einsum tensordot multi_dot
-    chain_matmul prelu lstm rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell"""
-_LOSSES = """mse_loss cosine_embedding_loss nll_loss hinge_embedding_loss poisson_nll_loss
-    smooth_l1_loss cross_entropy l1_loss huber_loss margin_ranking_loss soft_margin_loss
-    triplet_margin_loss multi_margin_loss kl_div multilabel_margin_loss
-    binary_cross_entropy_with_logits"""
-#: device -> name -> "low", "float32" or "widest". The lists are PyTorch's, of its CPU and CUDA
-#: kernels, and of torch_xla for TPUs; what those compute otherwise without saying (matmul as a
-#: part) follows from the parts.
+#: device -> name -> "low", "float32" or "widest", as the ops' definitions say (``autocast=``). They
+#: follow PyTorch's lists, of its CPU and CUDA kernels, and of torch_xla for TPUs; what those
+#: compute otherwise without saying (matmul as a part) follows from the parts.
 POLICIES: dict[str, dict[str, str]] = {"cpu": {}, "cuda": {}, "xla": {}}
+_NAMES_OF_POLICIES = frozenset(("low", "float32", "widest"))
 
 
-def _list(device: str, policy: str, names: str) -> None:
-    POLICIES[device].update(dict.fromkeys(names.split(), policy))
+def declare(name: str, policies: str | Mapping[str, str] | None) -> None:
+    """Note the policies in an op's definition: one for every device, or one for each of some.
+
+    Definitions of the same name share them: the op ``mse_loss`` and the public function that calls
+    it. ValueError for a device or a policy that there is not.
+    """
+    if policies is None:
+        return
+    if isinstance(policies, str):
+        policies = dict.fromkeys(POLICIES, policies)
+    for device, policy in policies.items():
+        if device not in POLICIES or policy not in _NAMES_OF_POLICIES:
+            raise ValueError(f"op {name}: there is no autocast policy {device}: {policy}")
+        POLICIES[device][name] = policy
 
 
-_list("cpu", "low", _LOW)
-_list("cpu", "float32", _LOSSES)
-_list(
-    "cpu",
-    "float32",
-    """ctc_loss binary_cross_entropy avg_pool3d max_pool3d max_unpool2d
-    max_unpool3d adaptive_avg_pool3d border_pad grid_sample grid_sampler polar prod quantile
-    nanquantile stft cdist trace view_as_complex cholesky cholesky_ex cholesky_inverse
-    cholesky_solve inverse inv inv_ex pinverse pinv lu lu_factor lu_solve orgqr ormqr geqrf qr svd
-    svdvals eig eigh eigvals eigvalsh solve lstsq cond matrix_rank householder_product tensorinv
-    tensorsolve triangular_solve fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2
-    irfftn hfft ihfft""",
-)
-_list("cpu", "widest", "index_copy")
-_list("cuda", "low", _LOW)
-_list("cuda", "low", "mv addmv addr gru lstm_cell gru_cell")
-_list("cuda", "float32", _LOSSES)
-_list(
-    "cuda",
-    "float32",
-    """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt
-    sinh tan pow softplus layer_norm native_layer_norm group_norm cosine_similarity dist pdist
-    cdist renorm logsumexp interpolate prod softmax softmin log_softmax cumprod cumsum vector_norm
-    matrix_norm norm sum""",
-)
-_list(
-    "cuda",
-    "widest",
-    """addcdiv addcmul atan2 bilinear cross dot vdot grid_sample grid_sampler
-    index_put scatter_add index_copy""",
-)
-# batch_norm, float32 there too, is not in the list: it computes in float32 by itself, and writes
-# its running statistics, which would be written in a cast copy.
-_list(
-    "xla",
-    "low",
-    """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bmm mm
-    baddbmm addmm addbmm linear matmul prelu relu max_pool2d einsum""",
-)
-_list(
-    "xla",
-    "float32",
-    """softmax log_softmax binary_cross_entropy pow prod cdist trace cholesky
-    cholesky_inverse cholesky_solve inverse mse_loss cosine_embedding_loss nll_loss
-    hinge_embedding_loss smooth_l1_loss cross_entropy l1_loss margin_ranking_loss soft_margin_loss
-    triplet_margin_loss multi_margin_loss ctc_loss kl_div multilabel_margin_loss
-    binary_cross_entropy_with_logits qr svd triangular_solve""",
-)
-_list("xla", "widest", "stack cat index_copy")
-_NAMES = frozenset().union(*POLICIES.values())
+def _has_policy(name: str) -> bool:
+    return any(name in names for names in POLICIES.values())
+
+
 #: float64 is never cast, nor is anything that is no float.
 _CAST = frozenset(map(np.dtype, (jnp.bfloat16, np.float16, np.float32)))
 _FLOAT32 = np.dtype(np.float32)
@@ -164,7 +124,7 @@ _on = 0
 
 def watch(spec: Any) -> None:
     """Note a registered op; those with a policy are kept."""
-    if spec.name in _NAMES:
+    if _has_policy(spec.name):
         _specs.append(spec)
 
 
@@ -216,7 +176,7 @@ def composite(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     Its tensors are cast (recorded, so gradients come back as they went), and inside it is off.
     """
-    if name not in _NAMES:
+    if not _has_policy(name):
         return fn
 
     @functools.wraps(fn)

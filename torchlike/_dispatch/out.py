@@ -52,48 +52,26 @@ def check_overlap(
                     )
 
 
-_SELECTED = "{name}(): self and result must have the same scalar type"
-_VALUES = (
-    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type "
-    "torch.{found}Tensor does not equal torch.{wanted}Tensor (while checking arguments for median)"
-)
-_KTH = "output values must be of same type as input"
-#: How kernels that are older than the rest say that ``out=`` is not of the result's dtype.
-_UNLIKE = {
-    "index_select": _SELECTED,
-    "masked_select": _SELECTED,
-    "take": "take(): self and out expected to have the same dtype, but got self.dtype = {wanted} "
-    "and out.dtype = {found}",
-    "nonzero": "nonzero: Expected out tensor to have scalar type {wanted} but got scalar type"
-    "{found}",
-    "dot": "result dtype {found} does not match input dtype {wanted}",
-    "vdot": "result dtype {found} does not match input dtype {wanted}",
-    "where": "Expected out type to be {wanted} but got {found}",
-    "median_dim": _VALUES,
-    "nanmedian_dim": _VALUES,
-    "mode": "expected scalar type '{wanted}' but got '{found}' for {which} output",
-    "cummax": "expected scalar_type {wanted} but found {found}",
-    "cummin": "expected scalar_type {wanted} but found {found}",
-    "kthvalue": _KTH,
-}
-#: The same of the indices beside values.
-_UNLIKE_INDICES = {
-    _VALUES: "Expected tensor for argument #1 'indices' to have scalar type {wanted}; but got "
-    "torch.{found}Tensor instead (while checking arguments for median)",
-    _KTH: "output indices must be of scalar type {wanted}",
-}
+#: How kernels that are older than the rest say that ``out=`` is not of the result's dtype, by name:
+#: of values, and of indices beside them.
+_refusals: dict[str, tuple[str, str]] = {}
+
+
+def declare_refusal(name: str, words: str | tuple[str, str] | None) -> None:
+    """Note the words in an op's definition for an ``out=`` of another dtype."""
+    if words is not None:
+        _refusals[name] = (words, words) if isinstance(words, str) else words
 
 
 def _unlike(name: str, wanted: Any, found: Any) -> str:
     """Return the message for an ``out=`` of another dtype than the one wanted."""
-    words = _UNLIKE.get(name)
+    words = _refusals.get(name)
     if words is not None:
-        which = "indices" if wanted is dtypes.int64 else "values"
-        if which == "indices":
-            words = _UNLIKE_INDICES.get(words, words)
+        of_indices = wanted is dtypes.int64
+        which = "indices" if of_indices else "values"
         kinds = (dtypes.scalar_type(d) for d in (wanted, found))
         told = dict(zip(("wanted", "found"), kinds, strict=True))
-        return words.format(name=name, which=which, **told)
+        return words[of_indices].format(name=name, which=which, **told)
     return (
         f"Expected out tensor to have dtype {dtypes.c_name(wanted)}, but got "
         f"{dtypes.c_name(found)} instead"

@@ -17,9 +17,11 @@ from typing import Any, Unpack
 
 from torchlike._core import dtypes, protocol
 from torchlike._core.extension import add_method, copy_of
-from torchlike._dispatch import asking, autocast, call
+from torchlike._dispatch import asking, call, forms
+from torchlike._dispatch import autocast as autocasts
 from torchlike._dispatch import inplace as in_place
-from torchlike._dispatch.facts import Facts
+from torchlike._dispatch import out as outs
+from torchlike._dispatch.facts import Facts, PublicFacts, refuse_unknown
 from torchlike._dispatch.spec import OpSpec
 from torchlike._dispatch.synonyms import with_synonyms
 
@@ -27,6 +29,8 @@ from torchlike._dispatch.synonyms import with_synonyms
 
 #: Every op by name.
 OPS: dict[str, OpSpec] = {}
+#: What definitions say of the op or public function of a name, put together.
+FACTS: dict[str, dict[str, Any]] = {}
 #: Every public function: namespace ("", "nn.functional", "linalg", …) -> name -> function.
 NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {}
 
@@ -41,8 +45,16 @@ dtypes.default_dtype_changed.call(clear_executables)
 protocol.woken.call(lambda: asking.wake_up(NAMESPACES))
 
 
-def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -> None:
-    """Put a function into public namespaces. TypeError when the name is taken there.
+def names_with(fact: str) -> list[str]:
+    """Return the names in whose definitions a fact is said to be true, in order."""
+    return sorted(name for name, facts in FACTS.items() if facts.get(fact))
+
+
+def export(
+    function: Callable[..., Any], name: str, namespaces: Iterable[str], *, one_object: bool = False
+) -> None:
+    """Put a function into public namespaces, as an object of its own in each, or as ``one_object``.
+    TypeError when the name is taken there.
 
     The first of them that has it under its own name is where pickles will look for it.
     """
@@ -54,20 +66,13 @@ def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -
         table = NAMESPACES.setdefault(space, {})
         if name in table:
             raise TypeError(f"{space or 'torchlike'}.{name} is defined twice")
-        own = space == "aten" or id(function) not in _public or name in _SAME_IN_BOTH
+        own = space == "aten" or id(function) not in _public or one_object
         table[name] = function if own else _renamed(function, name, space)
         _public.add(id(table[name]))
 
 
 #: The public function objects. They live as long as the process.
 _public: set[int] = set()
-#: What torch and torch.nn.functional have as one object, as in PyTorch.
-_SAME_IN_BOTH_TEXT = """
-    adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc
-    conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink
-    native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_
-    selu_ threshold_"""
-_SAME_IN_BOTH = frozenset(_SAME_IN_BOTH_TEXT.split())
 
 
 def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
@@ -78,6 +83,21 @@ def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
     made = copy_of(function, name)
     made.__module__ = f"torchlike.{space}" if space else "torchlike"
     return made
+
+
+def _declare(
+    name: str, namespaces: tuple[str, ...], fn: Callable[..., Any], facts: PublicFacts
+) -> None:
+    """Tell those who ask by name what a definition says."""
+    FACTS.setdefault(name, {}).update(facts)
+    autocasts.declare(name, facts.get("autocast"))
+    outs.declare_refusal(name, facts.get("out_refusal"))
+    if not facts.get("overridable", True):
+        asking.silent.add(name)
+    signature = facts.get("python_signature", False)
+    if signature:
+        space = "nn.functional" if "nn.functional" in namespaces else ""
+        forms.declare(space, name, fn, signature if isinstance(signature, str) else None)
 
 
 def op(
@@ -110,7 +130,8 @@ def op(
             raise TypeError(f"op {own} is registered twice")
         spec = OpSpec(fn, own, namespaces, facts)
         OPS[own] = spec
-        autocast.watch(spec)
+        _declare(spec.name, namespaces, fn, facts)
+        autocasts.watch(spec)
         function = call.function_of(spec)
         of_tensor = call.method_of(spec, function)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
@@ -122,8 +143,9 @@ def op(
             function = call.with_numbers_first(function, numbers_first)
             vars(of_tensor)["first_of"] = function
             twin = twin and call.with_numbers_first(twin, numbers_first, True)
+        one_object = facts.get("one_object", False)
         for public in (own, *aliases):
-            export(function, public, namespaces)
+            export(function, public, namespaces, one_object=one_object)
             if method:
                 add_method(public, of_tensor)
             if twin is not None:
@@ -141,8 +163,12 @@ def composite(
     namespaces: tuple[str, ...] = ("",),
     aliases: tuple[str, ...] = (),
     method: Any = True,
+    **facts: Unpack[PublicFacts],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a Python function made of other ops (overloads, tuples of results, views)."""
+    """Register a Python function made of other ops (overloads, tuples of results, views).
+
+    The arguments are those of `op`; ``facts`` are the ``PublicFacts``.
+    """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         own = name or fn.__name__.removesuffix("_op")
@@ -150,9 +176,12 @@ def composite(
             fn = copy_of(fn, own)
         fn.__name__ = own
         fn.__qualname__ = own
-        fn = with_synonyms(autocast.composite(fn, own))
+        refuse_unknown(own, facts, PublicFacts)
+        _declare(own, namespaces, fn, facts)
+        fn = with_synonyms(autocasts.composite(fn, own), facts.get("other_names"))
+        one_object = facts.get("one_object", False)
         for public in (own, *aliases):
-            export(fn, public, namespaces)
+            export(fn, public, namespaces, one_object=one_object)
             if method:
                 add_method(public, fn)
         return fn

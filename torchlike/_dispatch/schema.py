@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import jax
@@ -17,7 +17,7 @@ import numpy as np
 
 from torchlike._core import casts, dtypes, modes, protocol
 from torchlike._dispatch import old_signatures
-from torchlike._dispatch.synonyms import OF_OVERLOADS, SYNONYMS
+from torchlike._dispatch.synonyms import SYNONYMS
 from torchlike._runtime.jax_private.jaxprs import seems_symbolic
 from torchlike.tensor import Tensor
 
@@ -372,7 +372,9 @@ def _kind_of(fn: Any, parameter: str, op: str) -> Kind:
 class Schema:
     """A signature, taken apart once at registration."""
 
-    def __init__(self, fn: Callable[..., Any], name: str) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], name: str, other_names: Mapping[str, str] | None = None
+    ) -> None:
         self.op = name
         #: How a warning of an old signature names the op, and whether it leaves the first tensor
         #: out, as the one whose method it is.
@@ -389,7 +391,7 @@ class Schema:
         self.defaults = [named.get(p, inspect.Parameter.empty) for p in self.names]
         self.arity = n
         self.index = {name: i for i, name in enumerate(self.names)}
-        for other, name in OF_OVERLOADS.get(self.op, {}).items():
+        for other, name in (other_names or {}).items():
             self.index[other] = self.index[name]
         self.operand_positions = tuple(i for i in range(n) if self.kinds[i].operand)
         self.static_positions = tuple(i for i in range(n) if not self.kinds[i].operand)

@@ -9,7 +9,7 @@ from typing import Any
 from torchlike._dispatch import autocast
 from torchlike._dispatch import memory_order as memory_orders
 from torchlike._dispatch.executable import Executable
-from torchlike._dispatch.facts import Facts
+from torchlike._dispatch.facts import Facts, refuse_unknown
 from torchlike._dispatch.schema import Schema
 from torchlike._dispatch.short_rows import AsOneRow
 
@@ -52,15 +52,13 @@ class OpSpec:
     ) -> None:
         """Describe the op ``fn`` by its schema and ``facts``; raise TypeError for a fact that there
         is not."""
-        unknown = facts.keys() - Facts.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"op {name} says what is no fact of ops: {', '.join(sorted(unknown))}")
+        refuse_unknown(name, facts, Facts)
         say = facts.get
         elementwise = say("elementwise", False)
         self.fn = fn
         #: As errors say it: cat() is the public face of cat_op.
         self.name = name.removesuffix("_op")
-        self.schema = Schema(fn, self.name)
+        self.schema = Schema(fn, self.name, say("other_names"))
         self.namespaces = namespaces
         self.differentiable = say("differentiable", True)
         self.copies = say("copies", False)

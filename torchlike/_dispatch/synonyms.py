@@ -1,11 +1,12 @@
 """Other names of arguments: NumPy's, which PyTorch takes for its own (``x.softmax(axis=1)``), and
-those of an op's other overloads (``x.tensor_split(sections=2)``)."""
+those of an op's other overloads (``x.tensor_split(sections=2)``), which its definition has as
+``other_names=``."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 #: NumPy's names that PyTorch accepts for its own.
@@ -18,35 +19,18 @@ SYNONYMS = {
     "axes": "dims",
     "a": "input",
 }
-_PIECES = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
-#: Names of overloads that ours are one function for, by function and by name.
-OF_OVERLOADS = {
-    "tensor_split": {**_PIECES, "tensor_indices_or_sections": "indices_or_sections"},
-    "hsplit": _PIECES,
-    "vsplit": _PIECES,
-    "dsplit": _PIECES,
-    "dot": {"tensor": "other"},
-    "transpose": {"axis0": "dim0", "axis1": "dim1"},
-    "ormqr": {"input2": "tau", "input3": "other"},
-    "resize_as_": {"the_template": "other"},
-    "isin": {"element": "elements", "test_element": "test_elements"},
-    "result_type": {
-        "tensor": "tensor1",
-        "scalar1": "tensor1",
-        "other": "tensor2",
-        "scalar": "tensor2",
-        "scalar2": "tensor2",
-    },
-}
 #: The parameters that code written for NumPy names: functions without them are left as they are.
 _NAMED = {"dim", "dims", "keepdim"}
 
 
-def with_synonyms(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a Python function of tensors to take the other names as well, if there are any."""
+def with_synonyms(
+    fn: Callable[..., Any], others: Mapping[str, str] | None = None
+) -> Callable[..., Any]:
+    """Decorate a Python function of tensors to take NumPy's names as well, and ``others`` (each for
+    a name of its own), if there are any."""
     code = inspect.unwrap(fn).__code__
     own = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    known = OF_OVERLOADS.get(fn.__name__, {})
+    known = dict(others or {})
     if not own.isdisjoint(_NAMED):
         numpys = {k: ours for k, ours in SYNONYMS.items() if k not in own and ours in own}
         known = {**numpys, **known}

@@ -102,7 +102,7 @@ def _pure(fn: Callable[..., Any], what: str) -> Callable[..., Any]:
 # -- cond ------------------------------------------------------------------------------------------
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def cond(
     pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()
 ) -> Any:
@@ -173,7 +173,7 @@ def _carry_changed(what: str) -> Callable[..., None]:
     return mismatch
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def while_loop(
     cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
 ) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ from torchlike._ops.reduce import reduction as reduction
 from torchlike._ops.linalg import matmul as matmul
 from torchlike._ops.indexing import indexing as indexing
 from torchlike._ops.elementwise import activation as activation
+from torchlike._ops.linalg import fused_products as fused_products
 from torchlike._ops.nn.norm import softmax as softmax
 from torchlike._ops.nn.conv import ops as conv, blocks as blocks
 from torchlike._ops.nn.pool import pooling as pooling, adaptive_pooling as adaptive_pooling

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from torchlike._dispatch import forms
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.aten.custom import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torchlike.tensor import all_attributes
@@ -35,12 +36,9 @@ _OF_THE_CORE = {
     "logsigmoid": "torch._C._nn.log_sigmoid",
     "threshold": "torch.nn.functional._threshold",
 }
-#: Functions of torch that stand in torch.functional.
-IN_FUNCTIONAL_TEXT = """
-    atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors broadcast_shapes cartesian_prod
-    cdist chain_matmul einsum lu meshgrid norm split stft tensordot unique unique_consecutive
-    unravel_index"""
-_IN_FUNCTIONAL = frozenset(IN_FUNCTIONAL_TEXT.split())
+#: Functions of torch that stand in torch.functional: those written in Python, but for two in
+#: torch._lowrank; and one that takes no tensors.
+_IN_FUNCTIONAL = forms.names("") - {"pca_lowrank", "svd_lowrank"} | {"broadcast_shapes"}
 _PREFIXES = {
     "linalg": "torch._C._linalg.linalg_",
     "fft": "torch._C._fft.fft_",

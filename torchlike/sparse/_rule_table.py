@@ -5,44 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES, OPS
+from torchlike._dispatch.registry import NAMESPACES, OPS, names_with
 from torchlike._extensions.sparse_array import COMPRESSED_RULES, RULES
 
 Rule = Callable[..., Any]
 #: Functions that are 0 at 0, and so may look at the values alone.
-OF_ELEMENTS = (
-    "abs",
-    "angle",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "deg2rad",
-    "erf",
-    "erfinv",
-    "expm1",
-    "floor",
-    "frac",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "log1p",
-    "nan_to_num",
-    "rad2deg",
-    "relu",
-    "sgn",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-)
+OF_ELEMENTS = tuple(names_with("zero_at_zero"))
 #: Those of a sum that are the sum of its terms', so that duplicates need not be added before.
 OF_TERMS = "neg", "conj_physical"
 

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from torchlike._aten.packets import aten
+from torchlike._dispatch.registry import FACTS, names_with
 from torchlike._ops.aten.custom import OpOverloadPacket
 from torchlike.tensor import Tensor
 from torchlike.utils._pytree import tree_leaves, tree_map
@@ -70,24 +71,13 @@ def formula_of(packet: Any, chosen: dict[Any, Formula]) -> Formula | None:
     return _OWN.get(str(packet)) if found is None else found
 
 
-@register_flop_formula(aten.mm)
-def _mm(a: Shape, b: Shape, *rest: Any, out_shape: Any = None, **options: Any) -> int:
-    return 2 * a[0] * a[1] * b[1]
+for _name in names_with("flops"):
+    register_flop_formula(getattr(aten, _name))(FACTS[_name]["flops"])
 
 
 @register_flop_formula(aten._scaled_mm)
 def _scaled_mm(a: Shape, b: Shape, *rest: Any, out_shape: Any = None, **options: Any) -> int:
     return 2 * a[0] * a[1] * b[1]
-
-
-@register_flop_formula(aten.bmm)
-def _bmm(a: Shape, b: Shape, *rest: Any, out_shape: Any = None, **options: Any) -> int:
-    return 2 * a[0] * a[1] * a[2] * b[2]
-
-
-@register_flop_formula([aten.addmm, aten.baddbmm])
-def _added(added: Any, a: Shape, b: Shape, *, out_shape: Any = None, **options: Any) -> int:
-    return 2 * prod(a) * b[-1]
 
 
 def _convolved(batch: int, places: Shape, kernel: Shape) -> int:
@@ -310,11 +300,3 @@ def _multi_dot(matrices: Sequence[Shape], *, out_shape: Any = None, **options: A
                 for k in range(i, j)
             )
     return cost[0, n - 1]
-
-
-@register_flop_formula(aten.matrix_power)
-def _matrix_power(a: Shape, n: int, *, out_shape: Any = None, **options: Any) -> int:
-    """Count the products of repeated squaring."""
-    n = abs(n)
-    products = 0 if n < 2 else n.bit_length() - 1 + n.bit_count() - 1
-    return 2 * products * prod(a) * a[-1]

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 CASES = {
     "t": "x.t()",
     "addmm": "torch.addmm(v, x, w, beta=2, alpha=3)",
+    "_addmm_activation": "torch._addmm_activation(v, x, w, beta=2, use_gelu=True)",
     "addcmul": "torch.addcmul(x, x, y, value=2)",
     "addcdiv": "torch.addcdiv(x, x, y + 2, value=2)",
     "rsub": "3 - x",

@@ -123,6 +123,8 @@ POINTWISE = [
     "t.polygamma(1, nt)",
     "nt.sub_(other)",
     "nt.div_(2)",
+    "nt.double().float_power_(2)",
+    "nt.long().bitwise_and_(6)",
     "nt.pow_(2)",
     "nt.relu_()",
     "nt.sigmoid_()",

@@ -324,3 +324,17 @@ def test_a_mode_that_leaves_from_its_own_handler_is_refused():
         return str(info.value), float(t.add(x, 1)[0])
 
     assert said(torchlike) == said(torch)
+
+
+def test_arguments_by_position_are_the_signatures_though_another_order_is_passed_on():
+    seen = []
+    for t in BOTH:
+        log = []
+        q, square, bias = t.zeros(2, 1, 4), t.zeros(4, 4), t.zeros(4)
+        first = (q, q, q, 4, 2, t.zeros(12, 4), t.zeros(12), None, None, False, 0.0, square, bias)
+        rest = (False, None, True, None, True, square, square, square)
+        with mode_of(t, log, passes=False), pytest.raises(TypeError):
+            t.nn.functional.multi_head_attention_forward(*first, *rest)
+        seen.append(log)
+    assert seen[0] == seen[1]
+    assert "'use_separate_proj_weight': True" in str(seen[1])

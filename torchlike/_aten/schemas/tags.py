@@ -1,5 +1,7 @@
 """What aten's operators say of themselves: for each tag the overloads that have it.
 
+They are those of aten's overloads that no definition of an op's has (``tags=``); elementwise ops
+are ``pointwise`` without saying so.
 ``add.Scalar|Tensor`` are two overloads, ``abs`` is the default one. `tags_of` adds what follows
 from a schema: ``out``, ``inplace``, and ``pt2_compliant_tag``, which all of them have.
 """
@@ -8,7 +10,8 @@ from __future__ import annotations
 
 import functools
 
-from torchlike._aten.schemas import schema
+from torchlike._aten.schemas import overloads_of, schema, table
+from torchlike._dispatch.registry import FACTS, names_with
 from torchlike._dispatch.tags import Tag
 
 _LISTED = {
@@ -40,13 +43,8 @@ _LISTED = {
         trunc unsqueeze upsample_bilinear2d.vec upsample_nearest2d.vec var.correction|dim view
         where.self
     """,
-    Tag.data_dependent_output: """
-        _local_scalar_dense allclose equal item
-    """,
-    Tag.dynamic_output_shape: """
-        _unique2 argwhere bincount index.Tensor linalg_lstsq masked_select.default|out
-        nonzero.default|out one_hot repeat_interleave.Tensor unique_consecutive unique_dim
-    """,
+    Tag.data_dependent_output: "_local_scalar_dense item",
+    Tag.dynamic_output_shape: "_unique2 index.Tensor linalg_lstsq one_hot unique_dim",
     Tag.generated: """
         _native_batch_norm_legit_functional
         _dirichlet_grad.out _pin_memory.out _resize_output _sample_dirichlet.out
@@ -76,13 +74,7 @@ _LISTED = {
         set_.default|source_Tensor|source_Tensor_storage_offset
         squeeze_.default|dim|dims swapaxes_ swapdims_ t_ transpose_ unsqueeze_
     """,
-    Tag.maybe_aliasing_or_mutating: """
-        alpha_dropout atleast_1d atleast_2d atleast_3d batch_norm cartesian_prod conj_physical
-        dropout feature_alpha_dropout feature_dropout unsafe_chunk
-    """,
-    Tag.needs_exact_strides: """
-        _scaled_grouped_mm _scaled_mm.default|out _scaled_mm_v2.default|out
-    """,
+    Tag.needs_exact_strides: "_scaled_grouped_mm",
     Tag.nondeterministic_seeded: """
         _sample_dirichlet.default|out _scaled_dot_product_attention_math
         _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention
@@ -104,108 +96,14 @@ _LISTED = {
     """,
     Tag.pointwise: """
         __ilshift__.Scalar|Tensor __ixor__.Scalar|Tensor __lshift__.Scalar|Tensor
-        __rshift__.Scalar|Tensor __xor__.Scalar|Tensor _conj_physical abs.default|out
-        acos.default|out acos_ acosh.default|out acosh_ add.Scalar|Tensor|out add_.Scalar|Tensor
-        addcdiv.default|out addcdiv_ addcmul.default|out addcmul_ angle.default|out
-        asin.default|out asin_ asinh.default|out asinh_ atan.default|out atan2.default|out atan2_
-        atan_ atanh.default|out atanh_
-        bitwise_and.Scalar|Scalar_Tensor|Scalar_out|Tensor|Tensor_out bitwise_and_.Scalar|Tensor
-        bitwise_left_shift.Scalar_Tensor|Tensor|Tensor_Scalar|Tensor_Scalar_out
-        bitwise_left_shift.Tensor_out bitwise_left_shift_.Tensor|Tensor_Scalar
-        bitwise_not.default|out bitwise_not_
-        bitwise_or.Scalar|Scalar_Tensor|Scalar_out|Tensor|Tensor_out bitwise_or_.Scalar|Tensor
-        bitwise_right_shift.Scalar_Tensor|Tensor|Tensor_Scalar|Tensor_Scalar_out
-        bitwise_right_shift.Tensor_out bitwise_right_shift_.Tensor|Tensor_Scalar
-        bitwise_xor.Scalar|Scalar_Tensor|Scalar_out|Tensor|Tensor_out bitwise_xor_.Scalar|Tensor
-        ceil.default|out ceil_ celu celu_ clamp.default|Tensor|Tensor_out|out
-        clamp_.default|Tensor clamp_max.default|Tensor|Tensor_out|out clamp_max_.default|Tensor
-        clamp_min.default|Tensor|Tensor_out|out clamp_min_.default|Tensor clip.default|Tensor|out
-        clip_.default|Tensor clone conj_physical.default|out conj_physical_
-        copysign.Scalar|Scalar_out|Tensor|out cos.default|out cos_ cosh.default|out cosh_
-        deg2rad.default|out deg2rad_ digamma.default|out digamma_
-        div.Scalar|Scalar_mode|Tensor|Tensor_mode|out|out_mode
-        div_.Scalar|Scalar_mode|Tensor|Tensor_mode elu elu_ eq.Scalar|Scalar_out|Tensor|Tensor_out
-        equal erf.default|out erf_ erfc.default|out erfc_ erfinv.default|out erfinv_
-        exp.default|out exp2.default|out exp2_ exp_ expm1.default|out expm1_
-        float_power.Scalar|Scalar_out|Tensor_Scalar|Tensor_Scalar_out|Tensor_Tensor
-        float_power.Tensor_Tensor_out float_power_.Scalar|Tensor floor.default|out floor_
-        fmax.default|out fmin.default|out fmod.Scalar|Scalar_out|Tensor|Tensor_out
-        fmod_.Scalar|Tensor frac.default|out frac_ frexp.Tensor gcd.default|out
-        ge.Scalar|Scalar_out|Tensor|Tensor_out gelu gelu_backward
-        gt.Scalar|Scalar_out|Tensor|Tensor_out hardshrink hardsigmoid hardsigmoid_ hardtanh
-        hardtanh_ heaviside.default|out hypot.default|out hypot_ i0.default|out i0_
-        igamma.default|out igamma_ igammac.default|out igammac_ isfinite isinf isnan
-        isneginf.default|out isposinf.default|out lcm.default|out ldexp.Tensor|out ldexp_
-        le.Scalar|Scalar_out|Tensor|Tensor_out leaky_relu leaky_relu_
-        lerp.Scalar|Scalar_out|Tensor|Tensor_out lerp_.Scalar|Tensor lgamma.default|out lgamma_
-        log.default|out log10.default|out log10_ log1p.default|out log1p_ log2.default|out log2_
-        log_ logaddexp.default|out logaddexp2.default|out logical_and.default|out logical_and_
-        logical_not.default|out logical_not_ logical_or.default|out logical_or_
-        logical_xor.default|out logical_xor_ logit.default|out logit_ logit_backward
-        lt.Scalar|Scalar_out|Tensor|Tensor_out masked_fill.Scalar max.other|out
-        maximum.default|out min.other|out minimum.default|out mish mul.Scalar|Tensor|out
-        mul_.Scalar|Tensor mvlgamma.default|out mvlgamma_ nan_to_num.default|out nan_to_num_
-        native_dropout_backward ne.Scalar|Scalar_out|Tensor|Tensor_out neg.default|out neg_
-        nextafter.default|out nextafter_ polygamma.default|out polygamma_ positive
-        pow.Scalar|Scalar_out|Tensor_Scalar|Tensor_Scalar_out|Tensor_Tensor pow.Tensor_Tensor_out
-        pow_.Scalar|Tensor rad2deg.default|out rad2deg_ reciprocal.default|out reciprocal_ relu
-        relu6 relu_ remainder.Scalar|Scalar_Tensor|Scalar_out|Tensor|Tensor_out
-        remainder_.Scalar|Tensor round.default|decimals|decimals_out|out round_.default|decimals
-        rrelu rsqrt.default|out rsqrt_ rsub.Scalar selu selu_ sgn.default|out sgn_
-        sigmoid.default|out sigmoid_ sigmoid_backward sign.default|out sign_ signbit.default|out
-        silu.default|out silu_ silu_backward sin.default|out sin_ sinc.default|out sinc_
-        sinh.default|out sinh_ softplus softshrink special_airy_ai.default|out
-        special_bessel_j0.default|out special_bessel_j1.default|out special_bessel_y0.default|out
-        special_bessel_y1.default|out
-        special_chebyshev_polynomial_t.default|n_scalar|n_scalar_out|out|x_scalar
-        special_chebyshev_polynomial_t.x_scalar_out
-        special_chebyshev_polynomial_u.default|n_scalar|n_scalar_out|out|x_scalar
-        special_chebyshev_polynomial_u.x_scalar_out
-        special_chebyshev_polynomial_v.default|n_scalar|n_scalar_out|out|x_scalar
-        special_chebyshev_polynomial_v.x_scalar_out
-        special_chebyshev_polynomial_w.default|n_scalar|n_scalar_out|out|x_scalar
-        special_chebyshev_polynomial_w.x_scalar_out special_entr.default|out
-        special_erfcx.default|out
-        special_hermite_polynomial_h.default|n_scalar|n_scalar_out|out|x_scalar
-        special_hermite_polynomial_h.x_scalar_out
-        special_hermite_polynomial_he.default|n_scalar|n_scalar_out|out|x_scalar
-        special_hermite_polynomial_he.x_scalar_out special_i0e.default|out special_i1.default|out
-        special_i1e.default|out
-        special_laguerre_polynomial_l.default|n_scalar|n_scalar_out|out|x_scalar
-        special_laguerre_polynomial_l.x_scalar_out
-        special_legendre_polynomial_p.default|n_scalar|n_scalar_out|out|x_scalar
-        special_legendre_polynomial_p.x_scalar_out special_log_ndtr.default|out
-        special_modified_bessel_i0.default|out special_modified_bessel_i1.default|out
-        special_modified_bessel_k0.default|out special_modified_bessel_k1.default|out
-        special_ndtri.default|out special_scaled_modified_bessel_k0.default|out
-        special_scaled_modified_bessel_k1.default|out
-        special_shifted_chebyshev_polynomial_t.default|n_scalar|n_scalar_out|out|x_scalar
-        special_shifted_chebyshev_polynomial_t.x_scalar_out
-        special_shifted_chebyshev_polynomial_u.default|n_scalar|n_scalar_out|out|x_scalar
-        special_shifted_chebyshev_polynomial_u.x_scalar_out
-        special_shifted_chebyshev_polynomial_v.default|n_scalar|n_scalar_out|out|x_scalar
-        special_shifted_chebyshev_polynomial_v.x_scalar_out
-        special_shifted_chebyshev_polynomial_w.default|n_scalar|n_scalar_out|out|x_scalar
-        special_shifted_chebyshev_polynomial_w.x_scalar_out
-        special_spherical_bessel_j0.default|out
-        special_xlog1py.default|other_scalar|other_scalar_out|out|self_scalar
-        special_xlog1py.self_scalar_out
-        special_zeta.default|other_scalar|other_scalar_out|out|self_scalar
-        special_zeta.self_scalar_out sqrt.default|out sqrt_ square.default|out square_
-        sub.Scalar|Tensor|out sub_.Scalar|Tensor tan.default|out tan_ tanh.default|out tanh_
-        tanh_backward threshold threshold_backward true_divide.Tensor trunc.default|out trunc_
-        where.self xlogy.Scalar_Other|Scalar_Self|Tensor xlogy_.Tensor
+        __rshift__.Scalar|Tensor __xor__.Scalar|Tensor _conj_physical clip.Tensor|default|out
+        clip_.Tensor|default clone equal gelu_backward logit_backward masked_fill.Scalar
+        max.other|out min.other|out native_dropout_backward positive
+        pow.Scalar|Scalar_out|Tensor_Scalar|Tensor_Scalar_out|Tensor_Tensor|Tensor_Tensor_out
+        pow_.Scalar|Tensor rrelu sigmoid_backward silu_backward tanh_backward threshold_backward
+        true_divide.Tensor
     """,
-    Tag.reduction: """
-        all.default|all_out|dim|dims|out amax amin aminmax any.default|all_out|dim|dims|out
-        argmax.default|out argmin.default|out count_nonzero.default|dim_IntList
-        linalg_vector_norm.default|out logsumexp.default|out max.default|dim
-        mean.default|dim|dtype_out|out min.default|dim nansum.default|out
-        norm.Scalar|ScalarOpt_dim|ScalarOpt_dim_dtype|ScalarOpt_dtype|dtype_out|out
-        prod.default|dim_int|int_out std.default|correction|correction_out|dim|out
-        std_mean.default|correction|dim sum.default|IntList_out|dim_IntList
-        var.default|correction|correction_out|dim|out var_mean.default|correction|dim
-    """,
+    Tag.reduction: "linalg_vector_norm.default|out",
     Tag.view_copy: """
         _conj_copy _neg_view_copy _reshape_alias_copy alias_copy.default|out as_strided_copy
         detach_copy.default|out diagonal_copy.default|out expand_copy lift_fresh_copy narrow_copy
@@ -218,19 +116,56 @@ _LISTED = {
     """,
 }
 
+#: Overloads of elementwise ops that PyTorch has not tagged so.
+_NOT_POINTWISE = """
+    abs_ argsort.default|stable|stable_out complex.default|out copysign_.Scalar|Tensor elu.out
+    eq.Tensor_list eq_.Scalar|Tensor fake_quantize_per_tensor_affine.default|tensor_qparams flip
+    floor_divide.Scalar|default|out floor_divide_.Scalar|Tensor gcd_ ge_.Scalar|Tensor gelu.out
+    gelu_ gt_.Scalar|Tensor hardshrink.out hardsigmoid.out hardswish.default|out hardswish_
+    hardtanh.out heaviside_ isclose isreal lcm_ le_.Scalar|Tensor leaky_relu.out lt_.Scalar|Tensor
+    mish.out mish_ ne.Tensor_list ne_.Scalar|Tensor polar.default|out relu6_ rsub.Tensor
+    softplus.out softshrink.out sort.default|stable special_ndtr.default|out threshold.out
+    threshold_ where.Scalar|ScalarOther|ScalarSelf|default|self_out xlogy_.Scalar_Other
+    """
+
 
 @functools.cache
 def _listed() -> dict[Tag, frozenset[str]]:
     """Map each tag to its overloads, as ``name.overload``."""
-    return {tag: frozenset(_spelled(text)) for tag, text in _LISTED.items()}
+    found: dict[Tag, set[str]] = {tag: set() for tag in Tag}
+    for tag, text in _LISTED.items():
+        for word in text.split():
+            found[tag].update(_overloads(*word.partition(".")[::2]))
+    for name in names_with("tags"):
+        for word in FACTS[name]["tags"].split():
+            tag, _, overloads = word.partition(".")
+            found[Tag[tag]].update(_overloads(name, overloads))
+    found[Tag.pointwise] |= _of_elementwise_ops() - found[Tag.generated]
+    return {tag: frozenset(overloads) for tag, overloads in found.items() if overloads}
 
 
-def _spelled(text: str) -> list[str]:
-    found = []
-    for word in text.split():
-        name, _, overloads = word.partition(".")
-        found += [f"{name}.{o}" for o in (overloads or "default").split("|")]
-    return found
+def _of_elementwise_ops() -> set[str]:
+    """Return the overloads of ops that compute each element by itself (``elementwise=True``)."""
+    names = {name for own in table() for name in (own, f"{own}_")}
+    found = {
+        f"{name}.{overload or 'default'}"
+        for name in names
+        if FACTS.get(_op_of(name), {}).get("elementwise")
+        for overload in overloads_of(name)
+    }
+    apart = [_overloads(*word.partition(".")[::2]) for word in _NOT_POINTWISE.split()]
+    return found.difference(*apart)
+
+
+def _op_of(name: str) -> str:
+    """Return what the op of an operator of aten's is called: ``special_i1`` is ``i1``."""
+    own = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    other = own.removeprefix("special_")
+    return own if overloads_of(other) else other
+
+
+def _overloads(name: str, overloads: str) -> list[str]:
+    return [f"{name}.{o}" for o in (overloads or "default").split("|")]
 
 
 @functools.cache

@@ -140,7 +140,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
     return _pieces(input, _sections(views.split_with_sizes(input, split_sizes, dim), dim), dim)
 
 
-@composite()
+@composite(tags="maybe_aliasing_or_mutating")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Split as ``chunk`` does into pieces that may be changed in place."""
     return _pieces(input, _sections(views.chunk(input, chunks, dim), dim), dim)

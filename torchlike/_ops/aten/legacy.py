@@ -129,7 +129,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     return made
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def typename(obj: Any) -> str:
     """Return ``torch.FloatTensor`` and the like for a tensor; the class name of anything else."""
     if isinstance(obj, Tensor):

@@ -145,7 +145,7 @@ def _batch_norm_with_update(
     return given(out, (*found, input.new_empty(0, dtype=dtypes.uint8)))
 
 
-@composite(method=False)
+@composite(method=False, autocast={"cuda": "float32"})
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float, *, out: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -235,7 +235,7 @@ _INTERPOLATIONS = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
 
 
-def _sampler(name: str, dims: int | None) -> None:
+def _sampler(name: str, dims: int | None, **options: Any) -> None:
     def sampler(
         input: Tensor,
         grid: Tensor,
@@ -258,11 +258,12 @@ def _sampler(name: str, dims: int | None) -> None:
         )
 
     sampler.__doc__ = "Call ``nn.functional.grid_sample`` with its modes as numbers."
-    composite(name, method=False)(sampler)
+    composite(name, method=False, **options)(sampler)
 
 
-for _name, _dims in (("grid_sampler", None), ("grid_sampler_2d", 2), ("grid_sampler_3d", 3)):
-    _sampler(_name, _dims)
+_sampler("grid_sampler", None, autocast={"cpu": "float32", "cuda": "widest"})
+_sampler("grid_sampler_2d", 2)
+_sampler("grid_sampler_3d", 3)
 
 
 def _antialiased(name: str, mode: str) -> None:

@@ -12,7 +12,7 @@ from torchlike._ops.elementwise.comparison import isclose
 from torchlike.tensor import Tensor
 
 
-@composite()
+@composite(differentiable=False, tags="data_dependent_output")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same size and elements, as a Python bool."""
     require_tensor(input, "equal")
@@ -20,7 +20,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool(input.detach().eq(other.detach()).all())
 
 
-@composite()
+@composite(differentiable=False, tags="data_dependent_output")
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: Any = False
 ) -> bool:
@@ -30,7 +30,7 @@ def allclose(
     return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def is_tensor(obj: Any) -> bool:
     """Return whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)
@@ -54,7 +54,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(require_tensor(input, "is_nonzero"))
 
 
-@composite()
+@composite(differentiable=False)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same size."""
     require_tensor(input, "is_same_size")
@@ -62,7 +62,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape
 
 
-@composite(method=False)
+@composite(method=False, differentiable=False)
 def _shape_as_tensor(input: Tensor) -> Tensor:
     """Return the sizes of a tensor's dimensions as integers, (ndim,)."""
     require_tensor(input, "_shape_as_tensor")
@@ -83,7 +83,16 @@ def is_neg(input: Tensor) -> bool:
     return view is not None and view.is_negated
 
 
-@composite(method=False)
+@composite(
+    method=False,
+    other_names={
+        "tensor": "tensor1",
+        "scalar1": "tensor1",
+        "other": "tensor2",
+        "scalar": "tensor2",
+        "scalar2": "tensor2",
+    },
+)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """Return the dtype of the result of an operation on two tensors or numbers."""
     return common_dtype((tensor1, tensor2))

@@ -9,7 +9,7 @@ from torchlike._dispatch.registry import NAMESPACES, composite, export
 from torchlike.tensor import Tensor
 
 
-@composite(namespaces=("", "nn.functional"), method=False)
+@composite(namespaces=("", "nn.functional"), method=False, one_object=True)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tensor:
     """Convolve over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2 pad - K
     + 1, N, C_out).
@@ -38,7 +38,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tenso
 def register_channel_shuffle() -> None:
     """Register ``channel_shuffle`` under the name ``native_channel_shuffle`` too."""
     shuffle = NAMESPACES["nn.functional"]["channel_shuffle"]
-    export(shuffle, "native_channel_shuffle", ("", "nn.functional"))
+    export(shuffle, "native_channel_shuffle", ("", "nn.functional"), one_object=True)
 
 
 register_channel_shuffle()

@@ -260,7 +260,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 # -- in-place writes -------------------------------------------------------------------------------
 
 
-@op("fill", inplace=True, needs="nothing", writes_one_number=True)
+@op("fill", inplace=True, needs="nothing", writes_one_number=True, pointwise=True)
 def fill(input: Input, value: Fill):
     """Return ``input`` with every element replaced by a number or 0-dim tensor."""
     if jnp.ndim(value):
@@ -343,7 +343,7 @@ def resolve_neg(input: Tensor) -> Tensor:
     return clone(input) if input._view is not None and input._view.is_negated else input
 
 
-@composite(method=False)
+@composite(method=False, differentiable=False)
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False):
     """Return a 0-dim tensor of a number, in the default float dtype."""
     kind = numpy_dtype(dtype)

@@ -30,7 +30,7 @@ class _Offer:
         return DLPACK_CPU
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
     """Return a tensor from any object with ``__dlpack__``, or from a capsule of the CPU's memory. A
     tensor's memory, and that of an object on the CPU, is shared: each side sees the other's writes.

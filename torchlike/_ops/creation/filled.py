@@ -285,7 +285,7 @@ def _like(name: str, default: Any) -> None:
     function.__doc__ = (
         f"Return ``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
     )
-    composite(name, method=False)(function)
+    composite(name, method=False, pointwise=True, differentiable=False)(function)
 
 
 _like("zeros_like", 0)
@@ -341,7 +341,7 @@ _new("new_empty", _UNWRITTEN)
 _new("new_full", _NOT_GIVEN)
 
 
-@composite(method=False)
+@composite(method=False, differentiable=False)
 def empty_strided(
     size: Any,
     stride: Any,

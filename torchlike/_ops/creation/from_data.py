@@ -116,7 +116,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return tensor(data, dtype=dtype, device=device)
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """Return a tensor sharing memory with a NumPy array: each side sees the other's writes.
 

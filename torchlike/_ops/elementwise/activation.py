@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
+from torchlike._dispatch import forms
 from torchlike._dispatch.memory_order import like_first, of_loop
 from torchlike._dispatch.registry import NAMESPACES, OPS, composite, export, op
 from torchlike._dispatch.schema import (
@@ -40,10 +41,14 @@ _CLAMPS = "clamp is not supported for complex types"
 
 
 def _functional(
-    name: str, function: Callable[..., Any], check: Callable[..., None] | None = None
+    name: str,
+    function: Callable[..., Any],
+    check: Callable[..., None] | None = None,
+    *,
+    one_object: bool = False,
 ) -> None:
     """Export ``nn.functional.name(…, inplace=False)``, which calls ``check`` first, and
-    ``nn.functional.name_``, which does not."""
+    ``nn.functional.name_``, which does not, and may be the same object as ``torch.name_``."""
     spec = OPS[name]
     twin, arity = spec.in_place, spec.schema.arity
 
@@ -61,8 +66,9 @@ def _functional(
     activation.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*own, inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)]
     )
+    forms.declare("nn.functional", name, activation)
     export(activation, name, _F)
-    export(twin, f"{name}_", _F)
+    export(twin, f"{name}_", _F, one_object=one_object)
 
 
 # -- rectifiers ------------------------------------------------------------------------------------
@@ -73,7 +79,13 @@ def _no_bools(x: Any, message: str) -> None:
         raise RuntimeError(message)
 
 
-@op(inplace=True, elementwise=True, from_output=lambda g, out: jnp.where(out <= 0, 0, g))
+@op(
+    inplace=True,
+    elementwise=True,
+    from_output=lambda g, out: jnp.where(out <= 0, 0, g),
+    autocast={"xla": "low"},
+    zero_at_zero=True,
+)
 @real_only(_CLAMPS)
 def relu(input: Input):
     """Return ``max(input, 0)``. RuntimeError for bool tensors."""
@@ -102,7 +114,13 @@ def relu6(input: Input):
     return _between(input, 0, 6)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+@op(
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    decomposition=lambda aten, x, low=-1, high=1: aten.clamp.default(x, low, high),
+)
 @real_only(_CLAMPS)
 def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1.0):
     """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in
@@ -121,7 +139,12 @@ def _check_limits(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> None:
         raise ValueError("min_val cannot be greater than max_val")
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+def _leaky_relu_in_parts(aten: Any, input: Any, negative_slope: Any = 0.01) -> Any:
+    positive = aten.gt.Scalar(input, 0)
+    return aten.where.self(positive, input, aten.mul.Tensor(input, negative_slope))
+
+
+@op(namespaces=(), method=False, inplace=True, elementwise=True, decomposition=_leaky_relu_in_parts)
 def leaky_relu(input: Input, negative_slope: ComputedFloat = 0.01):
     """Return ``input`` where positive, else ``negative_slope * input``."""
     floats_only(input, "leaky_relu_cpu")
@@ -156,7 +179,14 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> jax.Array:
     return in_float32(unit)(x)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+def _elu_in_parts(aten: Any, x: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    inner = x if input_scale == 1 else aten.mul.Tensor(x, input_scale)
+    below = aten.mul.Tensor(aten.expm1.default(inner), alpha * scale)
+    above = x if scale == 1 else aten.mul.Tensor(x, scale)
+    return aten.where.self(aten.gt.Scalar(x, 0), above, below)
+
+
+@op(namespaces=(), method=False, inplace=True, elementwise=True, decomposition=_elu_in_parts)
 def elu(input: Input, alpha: ComputedFloat = 1.0):
     """Return ``input`` where positive, else ``alpha * (exp(input) - 1)``."""
     return _elu(input, alpha, 1.0, 1.0)
@@ -186,7 +216,14 @@ def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
     return jnp.where(input <= limit, jnp.asarray(value.value).astype(input.dtype), input)
 
 
-@op(memory_order=like_first, grad_name="PreluKernelBackward0", namespaces=("", *_F))
+@op(
+    memory_order=like_first,
+    grad_name="PreluKernelBackward0",
+    namespaces=("", *_F),
+    autocast="low",
+    one_object=True,
+    pointwise=True,
+)
 def prelu(input: Input, weight: Input):
     """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
     channel."""
@@ -218,7 +255,17 @@ def prelu(input: Input, weight: Input):
 # -- smooth ----------------------------------------------------------------------------------------
 
 
-@op(casts_out=False, namespaces=_F, method=False, elementwise=True)
+def _gelu_in_parts(aten: Any, x: Any, *, approximate: str = "none") -> Any:
+    half = aten.mul.Tensor(x, 0.5)
+    if approximate == "tanh":
+        cubed = aten.mul.Tensor(aten.pow.Tensor_Scalar(x, 3), 0.044715)
+        inner = aten.mul.Tensor(aten.add.Tensor(x, cubed), math.sqrt(2 / math.pi))
+        return aten.mul.Tensor(half, aten.add.Tensor(aten.tanh.default(inner), 1))
+    erf = aten.erf.default(aten.mul.Tensor(x, math.sqrt(0.5)))
+    return aten.mul.Tensor(half, aten.add.Tensor(erf, 1))
+
+
+@op(casts_out=False, namespaces=_F, method=False, elementwise=True, decomposition=_gelu_in_parts)
 def gelu(input: Input, *, approximate: Str = "none"):
     """Return ``input * Φ(input)``; with ``approximate="tanh"`` the tanh form (Hendrycks & Gimpel
     2016)."""
@@ -233,7 +280,13 @@ def gelu(input: Input, *, approximate: Str = "none"):
     return in_float32(lambda x: x * 0.5 * (1 + lax.erf(x * math.sqrt(0.5))))(input)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+@op(
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    decomposition=lambda aten, x: aten.mul.Tensor(x, aten.sigmoid.default(x)),
+)
 def silu(input: Input):
     """Return ``input * sigmoid(input)``, also called swish."""
     if input.dtype.kind != "c":
@@ -248,7 +301,21 @@ def mish(input: Input):
     return in_float32(lambda x: x * jnp.tanh(jax.nn.softplus(x)))(input)
 
 
-@op(casts_out=False, namespaces=_F, method=False, elementwise=True)
+def _softplus_in_parts(aten: Any, x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    scaled = x if beta == 1 else aten.mul.Tensor(x, beta)
+    smooth = aten.log1p.default(aten.exp.default(scaled))
+    smooth = smooth if beta == 1 else aten.div.Tensor(smooth, beta)
+    return aten.where.self(aten.gt.Scalar(scaled, threshold), x, smooth)
+
+
+@op(
+    casts_out=False,
+    namespaces=_F,
+    method=False,
+    elementwise=True,
+    autocast={"cuda": "float32"},
+    decomposition=_softplus_in_parts,
+)
 def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat = 20.0):
     """Return ``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input >
     threshold``."""
@@ -262,14 +329,14 @@ def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat =
     return in_float32(smooth)(input)
 
 
-@op("logsigmoid", namespaces=_F, method=False, grad_name="LogSigmoidBackward0")
+@op("logsigmoid", namespaces=_F, method=False, grad_name="LogSigmoidBackward0", pointwise=True)
 def logsigmoid(input: Input):
     """Return ``log(sigmoid(input))``, without overflow."""
     floats_only(input, "log_sigmoid_cpu")
     return in_float32(jax.nn.log_sigmoid)(input)
 
 
-@op(namespaces=_F, method=False, memory_order=of_loop)
+@op(namespaces=_F, method=False, memory_order=of_loop, python_signature=True)
 def glu(input: Input, dim: Int = -1):
     """Return the first half of ``dim`` times the sigmoid of the second (Dauphin et al. 2017)."""
     if not input.ndim:
@@ -287,7 +354,13 @@ def glu(input: Input, dim: Int = -1):
 # -- piecewise linear ------------------------------------------------------------------------------
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+def _hardsigmoid_in_parts(aten: Any, input: Any) -> Any:
+    return aten.div.Tensor(aten.clamp.default(aten.add.Tensor(input, 3), 0, 6), 6)
+
+
+@op(
+    namespaces=(), method=False, inplace=True, elementwise=True, decomposition=_hardsigmoid_in_parts
+)
 def hardsigmoid(input: Input):
     """Return ``input / 6 + 1/2`` limited to [0, 1]."""
     floats_only(input, "hardsigmoid_cpu")
@@ -300,7 +373,13 @@ def hardsigmoid(input: Input):
     return in_float32(limited)(input)
 
 
-@op(namespaces=(), method=False, inplace=True, elementwise=True)
+@op(
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    decomposition=lambda aten, x: aten.mul.Tensor(x, _hardsigmoid_in_parts(aten, x)),
+)
 def hardswish(input: Input):
     """Return ``input * hardsigmoid(input)`` (Howard et al. 2019)."""
     floats_only(input, "hardswish_cpu")
@@ -314,7 +393,7 @@ def hardswish(input: Input):
     return in_float32(gated)(input)
 
 
-@op(casts_out=False, elementwise=True, namespaces=("", *_F))
+@op(casts_out=False, elementwise=True, namespaces=("", *_F), one_object=True)
 def hardshrink(input: Input, lambd: OwnFloat = 0.5):
     """Return ``input`` where ``|input| > lambd``, else 0."""
     floats_only(input, "hardshrink_cpu")
@@ -341,32 +420,29 @@ def softshrink(input: Input, lambd: Float = 0.5):
     return in_float32(shrunk)(input)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True, pointwise=True)
 def softsign(input: Tensor) -> Tensor:
     """Return ``input / (1 + |input|)``."""
     return input / (input.abs() + 1)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True, pointwise=True)
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``input - tanh(input)``."""
     return input - input.tanh()
 
 
-for _name, _function in (
-    ("relu", relu),
-    ("relu6", relu6),
-    ("leaky_relu", leaky_relu),
-    ("elu", elu),
-    ("selu", selu),
-    ("celu", celu),
-    ("threshold", threshold),
-    ("silu", silu),
-    ("mish", mish),
-    ("hardsigmoid", hardsigmoid),
-    ("hardswish", hardswish),
-):
-    _functional(_name, _function)
+_functional("relu", relu, one_object=True)
+_functional("relu6", relu6)
+_functional("leaky_relu", leaky_relu)
+_functional("elu", elu)
+_functional("selu", selu, one_object=True)
+_functional("celu", celu, one_object=True)
+_functional("threshold", threshold, one_object=True)
+_functional("silu", silu)
+_functional("mish", mish)
+_functional("hardsigmoid", hardsigmoid)
+_functional("hardswish", hardswish)
 _functional("hardtanh", hardtanh, _check_limits)
 for _name in ("sigmoid", "tanh"):
     export(NAMESPACES[""][_name], _name, _F)

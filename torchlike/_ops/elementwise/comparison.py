@@ -135,7 +135,7 @@ def isclose(
     return close | (jnp.asarray(equal_nan) & jnp.isnan(x) & jnp.isnan(y))
 
 
-def _predicate(name: str, fn: Any, for_integers: Any, real: Any = False) -> None:
+def _predicate(name: str, fn: Any, for_integers: Any, real: Any = False, **facts: Any) -> None:
     def pure(input: Input):
         if input.dtype.kind in "iub":
             return jnp.full(input.shape, for_integers)
@@ -144,18 +144,18 @@ def _predicate(name: str, fn: Any, for_integers: Any, real: Any = False) -> None
     pure.__doc__ = f"Return ``{name}`` elementwise; a bool tensor."
     if real:
         pure = real_only(f"{name} does not support complex inputs.", RuntimeError)(pure)
-    op(name, elementwise=True, casts_out=False, differentiable=False)(pure)
+    op(name, elementwise=True, casts_out=False, differentiable=False, **facts)(pure)
 
 
-_predicate("isnan", jnp.isnan, False)
-_predicate("isinf", jnp.isinf, False)
+_predicate("isnan", jnp.isnan, False, zero_at_zero=True)
+_predicate("isinf", jnp.isinf, False, zero_at_zero=True)
 _predicate("isfinite", jnp.isfinite, True)
-_predicate("isposinf", jnp.isposinf, False, real=True)
-_predicate("isneginf", jnp.isneginf, False, real=True)
+_predicate("isposinf", jnp.isposinf, False, real=True, zero_at_zero=True)
+_predicate("isneginf", jnp.isneginf, False, real=True, zero_at_zero=True)
 _predicate("isreal", jnp.isreal, True)
 
 
-@op(casts_out=False, elementwise=True, differentiable=False)
+@op(casts_out=False, elementwise=True, differentiable=False, zero_at_zero=True)
 @real_only("signbit is not implemented for complex tensors.")
 def signbit(input: Input):
     """Return whether the sign bit is set."""

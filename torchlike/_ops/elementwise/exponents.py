@@ -115,7 +115,13 @@ def ldexp(input: Input, other: Input):
     return x * y
 
 
-@op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
+@op(
+    casts_out=False,
+    inplace=True,
+    elementwise=True,
+    needs="nothing",
+    tags="maybe_aliasing_or_mutating",
+)
 def conj_physical(input: Input):
     """Return the conjugate, computed rather than viewed."""
     return jnp.conj(input) if dtypes.kind_of(input.dtype) == "c" else input

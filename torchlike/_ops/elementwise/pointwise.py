@@ -94,7 +94,17 @@ def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     return _plus_multiple(x, y, -1 * jnp.asarray(alpha))
 
 
-@op(elementwise=True, needs="nothing", grad_name="RsubBackward1")
+def _rsub_in_parts(aten: Any, input: Any, other: Any, alpha: Any = 1) -> Any:
+    scaled = input if alpha == 1 else aten.mul.Tensor(input, alpha)
+    return aten.add.Tensor(aten.neg.default(scaled), other)
+
+
+@op(
+    elementwise=True,
+    needs="nothing",
+    grad_name="RsubBackward1",
+    decomposition={"Scalar": _rsub_in_parts, "Tensor": _rsub_in_parts},
+)
 def rsub(input: Input, other: Operand, *, alpha: Factor = 1):
     """Return ``other - alpha * input``."""
     return sub.spec.fn(other, input, alpha=alpha)
@@ -229,7 +239,7 @@ def pow_tensor(input: Operand, exponent: Operand):
     return found
 
 
-@composite()
+@composite(autocast={"cuda": "float32", "xla": "float32"}, pointwise=True)
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """Return ``input ** exponent``, broadcast and promoted.
 
@@ -332,6 +342,7 @@ _binary(
     "atan2",
     in_float32(subgradients.arctan2),
     floats=True,
+    autocast={"cuda": "widest"},
     inplace=True,
     aliases=("arctan2",),
     real=("atan2_cpu",),
@@ -421,11 +432,18 @@ def clamp_max(input: Input, max: Bound):
     return clamp.spec.fn(input, None, max)
 
 
+def _addcmul_in_parts(aten: Any, input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    product = aten.mul.Tensor(tensor1, tensor2)
+    return aten.add.Tensor(input, product if value == 1 else aten.mul.Tensor(product, value))
+
+
 @op(
     inplace=True,
     elementwise=True,
     numbers_first=("value",),
     needs={"input": [], "tensor1": ["tensor2", "value"], "tensor2": ["tensor1", "value"]},
+    autocast={"cuda": "widest"},
+    decomposition=_addcmul_in_parts,
 )
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """Return ``input + value * tensor1 * tensor2``."""
@@ -434,7 +452,18 @@ def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFact
     )
 
 
-@op(inplace=True, elementwise=True, numbers_first=("value",))
+def _addcdiv_in_parts(aten: Any, input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    quotient = aten.div.Tensor(tensor1, tensor2)
+    return aten.add.Tensor(input, quotient if value == 1 else aten.mul.Tensor(quotient, value))
+
+
+@op(
+    inplace=True,
+    elementwise=True,
+    numbers_first=("value",),
+    autocast={"cuda": "widest"},
+    decomposition=_addcdiv_in_parts,
+)
 def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
     x, a, b = promoted(input, tensor1, tensor2)
@@ -472,7 +501,11 @@ def _ends_of_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any]:
     return input, end
 
 
-@op(casts_out=_lerp_casts, inplace=True, elementwise=True)
+def _lerp_in_parts(aten: Any, input: Any, end: Any, weight: Any) -> Any:
+    return aten.add.Tensor(input, aten.mul.Tensor(aten.sub.Tensor(end, input), weight))
+
+
+@op(casts_out=_lerp_casts, inplace=True, elementwise=True, decomposition={"Scalar": _lerp_in_parts})
 def lerp(input: Input, end: Input, weight: Weight):
     """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does.
 
@@ -499,6 +532,7 @@ def lerp(input: Input, end: Input, weight: Weight):
     elementwise=True,
     needs={"input": ["condition"], "other": ["condition"]},
     grad_name="WhereBackward0",
+    out_refusal="Expected out type to be {wanted} but got {found}",
 )
 def where_op(condition: Input, input: Operand, other: Operand):
     """Return ``input`` where the condition holds, else ``other``."""
@@ -542,14 +576,14 @@ def complex_op(real: Input, imag: Input):
     return lax.complex(*jnp.broadcast_arrays(real, imag))
 
 
-@op(casts_out=False, elementwise=True, method=False)
+@op(casts_out=False, elementwise=True, method=False, autocast={"cpu": "float32"})
 def polar(abs: Input, angle: Input):
     """Return ``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
     _check_parts(abs, angle)
     return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
 
 
-@op(elementwise=True)
+@op(elementwise=True, zero_at_zero=True)
 def angle(input: Input):
     """Return the argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
     (x,) = promoted_float(input)

@@ -65,54 +65,83 @@ def _reciprocal(x: Any) -> jax.Array:
     return divide(jnp.ones_like(x), x) if x.dtype.kind == "c" else 1 / x
 
 
-for _name, _fn, _aliases in (
-    ("log2", _edged(jnp.log2, "log"), ()),
-    ("log10", _edged(jnp.log10, "log"), ()),
-    ("sin", _edged(trigonometry.sine, "sin"), ()),
-    ("cos", _edged(trigonometry.cosine, "cos"), ()),
-    ("tan", _edged(trigonometry.tangent, "tan"), ()),
-    ("asin", _edged(along_reals(jnp.arcsin), "asin"), ("arcsin",)),
-    ("acos", _edged(along_reals(jnp.arccos), "acos"), ("arccos",)),
-    ("atan", _edged(accurate.arctan, "atan"), ("arctan",)),
-    ("sinh", _edged(accurate.sinh, "sinh"), ()),
-    ("cosh", _edged(accurate.cosh, "cosh"), ()),
-    ("asinh", _edged(along_imaginaries(jnp.arcsinh), "asinh"), ("arcsinh",)),
-    ("acosh", _edged(along_reals(jnp.arccosh), "acosh"), ("arccosh",)),
-    ("atanh", _edged(accurate.arctanh, "atanh"), ("arctanh",)),
-    ("sinc", accurate.sinc, ()),
-):
-    _unary_float(_name, _fn, _aliases)
+#: Autocast on GPUs computes these in float32.
+_WIDE: Any = {"autocast": {"cuda": "float32"}}
 
-_unary_float("log", _edged(jnp.log, "log"), one_instruction=True)
-_unary_float("log1p", _edged(jnp.log1p, "log1p"), one_instruction=True)
-
-for _name, _fn in (
-    ("erf", jax.scipy.special.erf),
-    ("erfc", jax.scipy.special.erfc),
-    ("erfinv", jax.scipy.special.erfinv),
-    ("lgamma", gamma.lgamma),
-    ("i0", subgradients.i0),
-):
-    _unary_float(_name, _fn, real=(f"{_name}_vml_cpu",))
-
+_unary_float("log2", _edged(jnp.log2, "log"), foreach=True, **_WIDE)
+_unary_float("log10", _edged(jnp.log10, "log"), foreach=True, **_WIDE)
+_unary_float("sin", _edged(trigonometry.sine, "sin"), foreach=True, zero_at_zero=True)
+_unary_float("cos", _edged(trigonometry.cosine, "cos"), foreach=True)
+_unary_float("tan", _edged(trigonometry.tangent, "tan"), foreach=True, zero_at_zero=True, **_WIDE)
+_unary_float(
+    "asin",
+    _edged(along_reals(jnp.arcsin), "asin"),
+    ("arcsin",),
+    foreach=True,
+    zero_at_zero=True,
+    **_WIDE,
+)
+_unary_float("acos", _edged(along_reals(jnp.arccos), "acos"), ("arccos",), foreach=True, **_WIDE)
+_unary_float("atan", _edged(accurate.arctan, "atan"), ("arctan",), foreach=True, zero_at_zero=True)
+_unary_float("sinh", _edged(accurate.sinh, "sinh"), foreach=True, zero_at_zero=True, **_WIDE)
+_unary_float("cosh", _edged(accurate.cosh, "cosh"), foreach=True, **_WIDE)
+_unary_float(
+    "asinh", _edged(along_imaginaries(jnp.arcsinh), "asinh"), ("arcsinh",), zero_at_zero=True
+)
+_unary_float("acosh", _edged(along_reals(jnp.arccosh), "acosh"), ("arccosh",))
+_unary_float("atanh", _edged(accurate.arctanh, "atanh"), ("arctanh",), zero_at_zero=True)
+_unary_float("sinc", accurate.sinc)
+_unary_float("log", _edged(jnp.log, "log"), one_instruction=True, foreach=True, **_WIDE)
+_unary_float(
+    "log1p",
+    _edged(jnp.log1p, "log1p"),
+    one_instruction=True,
+    foreach=True,
+    zero_at_zero=True,
+    **_WIDE,
+)
+_unary_float("erf", jax.scipy.special.erf, real=("erf_vml_cpu",), foreach=True, zero_at_zero=True)
+_unary_float("erfc", jax.scipy.special.erfc, real=("erfc_vml_cpu",), foreach=True)
+_unary_float(
+    "erfinv", jax.scipy.special.erfinv, real=("erfinv_vml_cpu",), zero_at_zero=True, **_WIDE
+)
+_unary_float("lgamma", gamma.lgamma, real=("lgamma_vml_cpu",), foreach=True)
+_unary_float("i0", subgradients.i0, real=("i0_vml_cpu",))
 _unary_float("digamma", gamma.digamma, real=("digamma",))
 for _name, _fn in (("deg2rad", jnp.deg2rad), ("rad2deg", jnp.rad2deg)):
-    _unary_float(_name, _fn, real=(f"{_name} is not supported for complex tensors.", RuntimeError))
+    _unary_float(
+        _name,
+        _fn,
+        real=(f"{_name} is not supported for complex tensors.", RuntimeError),
+        zero_at_zero=True,
+    )
 
-for _name, _fn, _derivative in (
-    ("exp", complex_edges.exponential, lambda y: y),
-    ("expm1", _edged(jnp.expm1, "expm1"), lambda y: y + 1),
-    ("tanh", _edged(jnp.tanh, "tanh"), lambda y: 1 - y * y),
-    ("sqrt", _root, lambda y: 0.5 / y),
-    ("sigmoid", complex_edges.sigmoid, lambda y: y * (1 - y)),
-):
-    _unary_float(_name, _fn, from_output=_via_output(_derivative), one_instruction=True)
 
+def _from_output(name: str, fn: Any, derivative: Any, **options: Any) -> None:
+    """Register a function of one instruction whose gradient needs only its result."""
+    _unary_float(name, fn, from_output=_via_output(derivative), one_instruction=True, **options)
+
+
+_from_output("exp", complex_edges.exponential, lambda y: y, foreach=True, **_WIDE)
+_from_output(
+    "expm1", _edged(jnp.expm1, "expm1"), lambda y: y + 1, foreach=True, zero_at_zero=True, **_WIDE
+)
+_from_output("tanh", _edged(jnp.tanh, "tanh"), lambda y: 1 - y * y, foreach=True, zero_at_zero=True)
+_from_output("sqrt", _root, lambda y: 0.5 / y, foreach=True, zero_at_zero=True)
+_from_output("sigmoid", complex_edges.sigmoid, lambda y: y * (1 - y), foreach=True)
 _unary_float(
     "exp2", accurate.exp2, from_output=_via_output(lambda y: y * np.log(2).astype(y.dtype))
 )
-_unary_float("rsqrt", _reciprocal_root, from_output=_via_output(lambda y: -0.5 * y * y * y))
-_unary_float("reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * y)))
+_unary_float(
+    "rsqrt",
+    _reciprocal_root,
+    from_output=_via_output(lambda y: -0.5 * y * y * y),
+    foreach=True,
+    **_WIDE,
+)
+_unary_float(
+    "reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * y)), foreach=True, **_WIDE
+)
 
 
 @op(inplace=True, elementwise=True)
@@ -127,7 +156,14 @@ def logit(input: Input, eps: OptInexact = None):
     return subgradients.logit(x)
 
 
-@op(casts_out=False, inplace=True, elementwise=True, needs="nothing", aliases=("negative",))
+@op(
+    casts_out=False,
+    inplace=True,
+    elementwise=True,
+    needs="nothing",
+    aliases=("negative",),
+    foreach=True,
+)
 def neg(input: Input):
     """Return ``-input``. RuntimeError for bool tensors."""
     if input.dtype == np.bool_:
@@ -151,13 +187,15 @@ def positive(input: Tensor) -> Tensor:
     inplace=True,
     elementwise=True,
     aliases=("absolute",),
+    foreach=True,
+    zero_at_zero=True,
 )
 def abs(input: Input):
     """Return the absolute value; the modulus (real) of a complex tensor."""
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
 
 
-@op(casts_out=False, inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True, foreach=True, zero_at_zero=True)
 @real_only(
     "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn "
     "instead."
@@ -167,7 +205,7 @@ def sign(input: Input):
     return input if input.dtype == np.bool_ else subgradients.sign(input)
 
 
-@op(casts_out=False, inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True, zero_at_zero=True)
 def sgn(input: Input):
     """Return the sign of reals, and ``z / |z|`` of complex numbers."""
     if input.dtype.kind != "c":
@@ -180,7 +218,7 @@ def sgn(input: Input):
     return jnp.where(zero, 0, lax.complex(input.real / size, input.imag / size))
 
 
-@op(inplace=True, elementwise=True)
+@op(inplace=True, elementwise=True, zero_at_zero=True)
 def square(input: Input):
     """Return ``input ** 2``."""
     return input * input if input.dtype != np.bool_ else input.astype(np.int64)
@@ -195,9 +233,16 @@ def _rounding(name: str, fn: Any, aliases: tuple[str, ...] = ()) -> None:
     pure.__doc__ = (
         f"Return ``{name}`` elementwise; integers stay as they are; the gradient is zero."
     )
-    op(name, aliases=aliases, inplace=True, elementwise=True, casts_out=False, needs="nothing")(
-        real_only(f"{name} is not supported for complex inputs")(pure)
-    )
+    op(
+        name,
+        aliases=aliases,
+        inplace=True,
+        elementwise=True,
+        casts_out=False,
+        needs="nothing",
+        foreach=True,
+        zero_at_zero=True,
+    )(real_only(f"{name} is not supported for complex inputs")(pure))
 
 
 _rounding("floor", jnp.floor)
@@ -216,7 +261,7 @@ def _rounded_integers(x: Any, decimals: Any) -> jax.Array:
     return jnp.where(unit == 1, x, ((quotient + up) * unit).astype(x.dtype))
 
 
-@op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
+@op(casts_out=False, inplace=True, elementwise=True, needs="nothing", foreach=True)
 @real_only("round_vml_cpu")
 def round(input: Input, *, decimals: Scalar = 0):
     """Round half to even, to ``decimals`` places; the gradient is zero.
@@ -238,14 +283,14 @@ def round(input: Input, *, decimals: Scalar = 0):
     return in_float32(rounded)(input)
 
 
-@op(casts_out=False, inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True, foreach=True, zero_at_zero=True)
 def frac(input: Input):
     """Return ``input - trunc(input)``."""
     floats_only(input, "frac_cpu")
     return input - lax.stop_gradient(jnp.trunc(input))
 
 
-@op(casts_out=False, inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True, zero_at_zero=True)
 def nan_to_num(
     input: Input, nan: OptOperand = None, posinf: OptOperand = None, neginf: OptOperand = None
 ):

@@ -78,6 +78,7 @@ def _check_norm(norm: str | None) -> None:
     method=False,
     needs="nothing",
     grad_name="FftC2CBackward0",
+    autocast={"cpu": "float32"},
 )
 def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
     """Compute one transform along one axis."""
@@ -95,6 +96,7 @@ def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
     method=False,
     needs="nothing",
     grad_name="FftC2CBackward0",
+    autocast={"cpu": "float32"},
 )
 def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
     """Transform along several axes; -1 in ``sizes`` keeps a size."""
@@ -139,6 +141,10 @@ def _axes_and_sizes(x: Any, sizes: Any, dims: Any) -> tuple[list[int], list[int 
     return axes, [None if n == -1 else n for n in sizes]
 
 
+#: In the lower dtypes there are no transforms on the CPU.
+_CAST = {"cpu": "float32"}
+
+
 def _register(kind: str) -> None:
     says = {
         "fft": "Compute the discrete Fourier transform",
@@ -179,9 +185,10 @@ def _register(kind: str) -> None:
     one.__doc__ = f'{says}, along ``dim``. ``norm``: "backward", "forward" or "ortho".'
     two.__doc__ = f"{says}, over two dimensions."
     many.__doc__ = f"{says}, over several dimensions (all by default)."
-    composite(kind, namespaces=("fft",), method=False)(one)
-    composite(f"{kind}2", namespaces=("fft",), method=False)(two)
-    composite(f"{kind}n", namespaces=("fft",), method=False)(many)
+    composite(kind, namespaces=("fft",), method=False, autocast=_CAST)(one)
+    several = None if kind in ("hfft", "ihfft") else _CAST
+    composite(f"{kind}2", namespaces=("fft",), method=False, autocast=several)(two)
+    composite(f"{kind}n", namespaces=("fft",), method=False, autocast=several)(many)
 
 
 for _kind in _TRANSFORMS:

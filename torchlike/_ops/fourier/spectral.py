@@ -92,6 +92,7 @@ def _padded_window(window: Any, n_fft: int, dtype: Any) -> jax.Array:
     namespaces=(),
     method=False,
     grad_name="StftBackward0",
+    autocast={"cpu": "float32"},
 )
 def stft_op(input: Input, window: OptInput, n_fft: Int, hop: Int, normalized: Bool, onesided: Bool):
     """Return the Fourier transforms of windowed frames: (batch, time) to (batch, frequency,
@@ -118,7 +119,7 @@ def _check_stft(x: Tensor, n_fft: int, hop: int, win: int, window: Any, name: st
         )
 
 
-@composite()
+@composite(python_signature=True)
 def stft(
     input: Tensor,
     n_fft: int,

@@ -94,7 +94,12 @@ def _check_select(input: Any, dim: int, index: Any) -> None:
         refuse_outside(index, 0, size, IndexError, "index out of range in self")
 
 
-@op(needs={"input": ["index"]}, check=_check_select, reorders=True)
+@op(
+    needs={"input": ["index"]},
+    check=_check_select,
+    reorders=True,
+    out_refusal="{name}(): self and result must have the same scalar type",
+)
 def index_select(input: Input, dim: Int, index: Input):
     """Return the slices of a dimension at the positions in a vector. Out of range: IndexError for
     the first dimension, RuntimeError for others."""
@@ -122,7 +127,13 @@ def check_flat(input: Any, index: Any, *rest: Any) -> None:
     refuse_outside(index, -n, n, IndexError, words)
 
 
-@op(needs={"input": ["index"]}, check=check_flat, reorders=True)
+@op(
+    needs={"input": ["index"]},
+    check=check_flat,
+    reorders=True,
+    out_refusal="take(): self and out expected to have the same dtype, but got self.dtype = "
+    "{wanted} and out.dtype = {found}",
+)
 def take(input: Input, index: Input):
     """Return elements of the flattened tensor. IndexError when out of range."""
     if index.dtype != np.int64:

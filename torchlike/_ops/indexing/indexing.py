@@ -82,6 +82,7 @@ def index_op(input: Input, indices: Inputs, layout: Static):
     check=_check_put,
     grad_name="IndexPutBackward0",
     reorders=True,
+    autocast={"cuda": "widest"},
 )
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
     """Return ``input`` with ``values`` written (or added) at index tensors."""

@@ -81,7 +81,18 @@ def _check_value(input: Any, mask: Any, value: Any) -> None:
     refuse_unfit(value, input.dtype)
 
 
-@op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]})
+def _masked_fill_in_parts(aten: Any, input: Any, mask: Any, value: Any) -> Any:
+    filled = aten.scalar_tensor.default(value, dtype=input.dtype, device=input.device)
+    return aten.where.self(mask, filled, input)
+
+
+@op(
+    inplace=True,
+    check=_check_value,
+    needs={"input": ["mask"], "value": ["mask"]},
+    pointwise=True,
+    decomposition={"Scalar": _masked_fill_in_parts},
+)
 def masked_fill(input: Input, mask: Input, value: Element):
     """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
     check_mask(mask, "masked_fill_")
@@ -137,7 +148,12 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
     return finish(jnp.asarray(part), like.device)
 
 
-@composite()
+@composite(
+    out_refusal="nonzero: Expected out tensor to have scalar type {wanted} but got scalar type"
+    "{found}",
+    differentiable=False,
+    tags="dynamic_output_shape.default|out",
+)
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
     columns."""
@@ -159,13 +175,16 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     return given(out, found, name="nonzero")
 
 
-@composite()
+@composite(tags="dynamic_output_shape")
 def argwhere(input: Tensor) -> Tensor:
     """Return the indices of the nonzero elements, as ``nonzero(input)``."""
     return nonzero(input)
 
 
-@composite()
+@composite(
+    out_refusal="{name}(): self and result must have the same scalar type",
+    tags="dynamic_output_shape.default|out",
+)
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """Return the elements where ``mask`` (bool, broadcast) is True, as a vector."""
     require_tensor(input, "masked_select")

@@ -223,7 +223,13 @@ def scatter_reduce_(
     return OPS["scatter_reduce_src"].in_place(input, dim, index, src, reduce, include_self)
 
 
-@op(inplace=True, check=_check_scatter, needs={"input": [], "src": ["index"]}, reorders=True)
+@op(
+    inplace=True,
+    check=_check_scatter,
+    needs={"input": [], "src": ["index"]},
+    reorders=True,
+    autocast={"cuda": "widest"},
+)
 def scatter_add(input: Input, dim: Int, index: Input, src: Input):
     """Add values of ``src`` at ``index`` along ``dim``."""
     x, at, values = _target(input, dim, index, src, "scatter_add")
@@ -384,6 +390,7 @@ def _check_index_copy(input: Any, dim: int, index: Any, *rest: Any) -> None:
     check=_check_index_copy,
     needs={"input": ["index"], "source": ["index"]},
     reorders=True,
+    autocast="widest",
 )
 def index_copy(input: Input, dim: Int, index: Input, source: Input):
     """Write ``source`` over the slices of a dimension at the positions in a vector."""

@@ -113,6 +113,7 @@ def _require_finite(input: Any) -> None:
     method=False,
     residuals=True,
     grad_name="LinalgCholeskyExBackward0",
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def cholesky_op(input: Input, upper: Bool):
     """Return the Cholesky factor, as far as there is one, and the order of the first leading minor
@@ -132,7 +133,7 @@ def cholesky_op(input: Input, upper: Bool):
 _CHOLESKY_EX = named("linalg_cholesky_ex", "L info")
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def cholesky_ex(
     A: Tensor, *, upper: Any = False, check_errors: Any = False, out: Any = None
 ) -> Any:
@@ -179,6 +180,7 @@ def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
     method=False,
     residuals=True,
     grad_name="LinalgQrBackward0",
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def qr_op(input: Input, mode: Str):
     """Return Q and R."""
@@ -256,6 +258,7 @@ def _eigh_jvp(lower: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     method=False,
     residuals=True,
     grad_name="LinalgEighBackward0",
+    autocast={"cpu": "float32"},
 )
 def eigh_op(input: Input, lower: Bool):
     """Return the eigenvalues, rising, and eigenvectors of Hermitian matrices; looks at one triangle
@@ -279,7 +282,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     return given(out, _EIGH(*eigh_op(A, _lower(UPLO))))
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """Return the eigenvalues, rising, of Hermitian matrices."""
     return given(out, eigh_op(A, _lower(UPLO))[0])
@@ -319,6 +322,7 @@ def _eig_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     method=False,
     residuals=True,
     grad_name="LinalgEigBackward0",
+    autocast={"cpu": "float32"},
 )
 def eig_op(input: Input):
     """Return the eigenvalues and eigenvectors, complex."""
@@ -336,7 +340,7 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
     return given(out, _EIG(*eig_op(A)))
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
     """Return the eigenvalues of square matrices, always complex. CPU."""
     return given(out, eig_op(A)[0])
@@ -377,6 +381,7 @@ def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) ->
     method=False,
     residuals=True,
     grad_name="LinalgSvdBackward0",
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def svd_op(input: Input, full_matrices: Bool):
     """Return U, S and Vh."""
@@ -398,6 +403,7 @@ def svd_op(input: Input, full_matrices: Bool):
     method=False,
     residuals=True,
     grad_name="LinalgSvdBackward0",
+    autocast={"cpu": "float32"},
 )
 def svdvals_op(input: Input):
     """Return the singular values, falling."""
@@ -434,7 +440,14 @@ def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = N
 # -- reflectors ------------------------------------------------------------------------------------
 
 
-@op("geqrf_op", memory_order=in_columns, namespaces=(), method=False, differentiable=False)
+@op(
+    "geqrf_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    differentiable=False,
+    autocast={"cpu": "float32"},
+)
 def geqrf_op(input: Input):
     """Return the Householder reflectors and R in one matrix, and the factors tau."""
     require_matrix(input, "geqrf")
@@ -458,6 +471,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     casts_out=True,
     namespaces=("linalg",),
     method=False,
+    autocast={"cpu": "float32"},
 )
 def householder_product(A: Input, tau: Input):
     """Return the leading columns of the product of Householder reflectors."""
@@ -493,7 +507,7 @@ def householder_product(A: Input, tau: Input):
     return product
 
 
-@composite()
+@composite(autocast={"cpu": "float32"})
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """Compute ``linalg.householder_product``."""
     return given(out, householder_product(input, input2))

@@ -74,7 +74,7 @@ def _check_scaled(a: Any, b: Any, scale_a: Any, scale_b: Any, bias: Any) -> None
         raise RuntimeError(f"Bias must be size {b.shape[1]} but got {bias.size}")
 
 
-@op(differentiable=False, method=False)
+@op(differentiable=False, method=False, tags="needs_exact_strides.default|out")
 def _scaled_mm(
     input: Input,
     mat2: Input,
@@ -107,7 +107,7 @@ def _scaled_mm(
     return product.astype(target)
 
 
-@composite(method=False)
+@composite(method=False, tags="needs_exact_strides.default|out")
 def _scaled_mm_v2(
     self: Tensor,
     mat2: Tensor,

@@ -27,7 +27,7 @@ def _basis(a: Tensor, q: int, rounds: int, m: Tensor | None) -> Tensor:
     return found
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -50,7 +50,7 @@ def svd_lowrank(
     return (right, s, left) if wide else (left, s, right)
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:

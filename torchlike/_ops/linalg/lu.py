@@ -33,6 +33,7 @@ from torchlike.tensor import Tensor
     method=False,
     residuals=True,
     grad_name="LinalgLuFactorExBackward0",
+    autocast={"cpu": "float32"},
 )
 def lu_factor_op(input: Input):
     """Return L and U in one matrix, pivots (counted from 1), and an info code."""
@@ -158,7 +159,7 @@ def lu_unpack(
     )
 
 
-@composite("lu", namespaces=("linalg",), method=False)
+@composite("lu", namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     """Return P, L and U with ``A = P @ L @ U``."""
     _require_pivot(pivot, "linalg.lu")
@@ -166,7 +167,7 @@ def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     return given(out, _LINALG_LU(lu_permutation(lu, pivots), *lu_unpack_op(lu)))
 
 
-@composite()
+@composite(python_signature=True)
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
     """Return the compact LU factorization and pivots (and info codes): a tuple."""
     found = lu_factor_ex(A, pivot=pivot)
@@ -207,6 +208,7 @@ def _require_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
     namespaces=(),
     method=False,
     grad_name="LinalgLuSolveBackward0",
+    autocast={"cpu": "float32"},
 )
 def lu_solve_op(LU: Input, pivots: Input, B: Input, left: Bool, adjoint_: Bool):
     """Solve from a compact LU factorization."""

@@ -111,7 +111,7 @@ def _flat(x: Any) -> Any:
 _PRODUCT = {"input": ["other"], "other": ["input"]}
 
 
-@op(needs=_PRODUCT, saved_names={"other": "mat2"})
+@op(needs=_PRODUCT, saved_names={"other": "mat2"}, autocast="low")
 def matmul(input: Input, other: Input):
     """Return the matrix product; batches broadcast, vectors are promoted to matrices and back."""
     if not input.ndim or not other.ndim:
@@ -127,7 +127,11 @@ def matmul(input: Input, other: Input):
     return jnp.matmul(input, other)
 
 
-@op(needs={"input": ["mat2"], "mat2": ["input"]})
+@op(
+    needs={"input": ["mat2"], "mat2": ["input"]},
+    autocast="low",
+    flops=lambda a, b, *rest, **_: 2 * a[0] * a[1] * b[1],
+)
 def mm(input: Input, mat2: Input):
     """Return the product of two matrices."""
     if input.ndim != 2 or mat2.ndim != 2:
@@ -164,7 +168,11 @@ def _int_mm(input: Input, mat2: Input):
     return jnp.matmul(input.astype(np.int32), mat2.astype(np.int32))
 
 
-@op(needs={"input": ["mat2"], "mat2": ["input"]})
+@op(
+    needs={"input": ["mat2"], "mat2": ["input"]},
+    autocast="low",
+    flops=lambda a, b, *rest, **_: 2 * a[0] * a[1] * a[2] * b[2],
+)
 def bmm(input: Input, mat2: Input):
     """Return the product of two batches of matrices."""
     if input.ndim != 3 or mat2.ndim != 3:
@@ -179,7 +187,7 @@ def bmm(input: Input, mat2: Input):
     return input @ mat2
 
 
-@op(needs={"input": ["vec"], "vec": ["input"]})
+@op(needs={"input": ["vec"], "vec": ["input"]}, autocast={"cuda": "low"})
 def mv(input: Input, vec: Input):
     """Return the product of a matrix and a vector."""
     if input.ndim != 2 or vec.ndim != 1:
@@ -188,14 +196,23 @@ def mv(input: Input, vec: Input):
     return input @ vec
 
 
-@op(needs=_PRODUCT, saved_names={"other": "tensor"})
+@op(
+    needs=_PRODUCT,
+    saved_names={"other": "tensor"},
+    autocast={"cuda": "widest"},
+    other_names={"tensor": "other"},
+    out_refusal="result dtype {found} does not match input dtype {wanted}",
+)
 def dot(input: Input, other: Input):
     """Return the inner product of two vectors."""
     _check_vectors(input, other)
     return jnp.dot(input, other)
 
 
-@op()
+@op(
+    autocast={"cuda": "widest"},
+    out_refusal="result dtype {found} does not match input dtype {wanted}",
+)
 def vdot(input: Input, other: Input):
     """Return the inner product of two vectors, the first conjugated."""
     _check_vectors(input, other)
@@ -211,7 +228,10 @@ def outer(input: Input, vec2: Input):
     return jnp.outer(input, vec2)
 
 
-@op(casts_out=lambda input, other: not (input.dim() and other.dim()))
+@op(
+    casts_out=lambda input, other: not (input.dim() and other.dim()),
+    autocast={"cpu": "low", "cuda": "low"},
+)
 def inner(input: Input, other: Input):
     """Return the products summed over the last dimensions."""
     if input.ndim and other.ndim:
@@ -288,10 +308,23 @@ def _checked(input: Any, x: Any, y: Any, product: Any) -> jax.Array:
 _NUMBERS = ("beta", "alpha")
 
 
+def _flops_of_added(added: Any, a: Any, b: Any, **_: Any) -> int:
+    return 2 * math.prod(a) * b[-1]
+
+
+def _addmm_in_parts(aten: Any, input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1):
+    product = aten.mm.default(mat1, mat2)
+    product = product if alpha == 1 else aten.mul.Tensor(product, alpha)
+    return aten.add.Tensor(product, input if beta == 1 else aten.mul.Tensor(input, beta))
+
+
 @op(
     inplace=True,
     numbers_first=_NUMBERS,
     needs={"input": ["beta"], "mat1": ["mat2", "alpha"], "mat2": ["mat1", "alpha"]},
+    autocast="low",
+    flops=_flops_of_added,
+    decomposition=_addmm_in_parts,
 )
 def addmm(
     input: Input, mat1: Input, mat2: Input, *, beta: ComputedFactor = 1, alpha: ComputedFactor = 1
@@ -304,7 +337,7 @@ def addmm(
     return _scaled_sum(input, _checked(input, mat1, mat2, mm), beta, alpha)
 
 
-@op(inplace=True, numbers_first=_NUMBERS)
+@op(inplace=True, numbers_first=_NUMBERS, autocast={"cuda": "low"})
 def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """Return ``beta * input + alpha * (mat @ vec)``."""
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
@@ -321,7 +354,7 @@ def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Fact
     return _scaled_sum(input, _checked(input, mat, vec, mv), beta, alpha)
 
 
-@op(casts_out=True, inplace=True, numbers_first=_NUMBERS)
+@op(casts_out=True, inplace=True, numbers_first=_NUMBERS, autocast={"cuda": "low"})
 def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     if vec1.ndim != 1 or vec2.ndim != 1:
@@ -341,6 +374,8 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
     inplace=True,
     numbers_first=_NUMBERS,
     needs={"input": ["beta"], "batch1": ["batch2", "alpha"], "batch2": ["batch1", "alpha"]},
+    autocast="low",
+    flops=_flops_of_added,
 )
 def baddbmm(
     input: Input,
@@ -356,7 +391,7 @@ def baddbmm(
     return _scaled_sum(input, _checked(input, batch1, batch2, bmm), beta, alpha)
 
 
-@op(inplace=True, numbers_first=_NUMBERS)
+@op(inplace=True, numbers_first=_NUMBERS, autocast="low")
 def addbmm(
     input: Input,
     batch1: Input,
@@ -378,6 +413,7 @@ def addbmm(
     namespaces=("nn.functional",),
     method=False,
     needs={"input": ["weight"], "weight": ["input"], "bias": []},
+    autocast="low",
 )
 def linear(input: Input, weight: Input, bias: OptInput = None):
     """Return ``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,)
@@ -411,7 +447,13 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
     return out.reshape(*input.shape[:-1], weight.shape[0])
 
 
-@op("bilinear", namespaces=("nn.functional", ""), method=False)
+@op(
+    "bilinear",
+    namespaces=("nn.functional", ""),
+    method=False,
+    autocast={"cuda": "widest"},
+    one_object=True,
+)
 def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None):
     """Return ``input1 @ W_k @ input2 + bias_k`` for each output k.
 
@@ -448,14 +490,21 @@ def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None)
     return out if bias is None else out + bias
 
 
-@op("einsum_op", namespaces=(), method=False, memory_order=of_product, grad_name="EinsumBackward0")
+@op(
+    "einsum_op",
+    namespaces=(),
+    method=False,
+    memory_order=of_product,
+    grad_name="EinsumBackward0",
+    autocast="low",
+)
 def einsum_op(operands: Inputs, equation: Str):
     """Compute sums of products by index letters."""
     check_einsum(equation, operands)
     return jnp.einsum(equation, *operands)
 
 
-@composite(method=False)
+@composite(method=False, python_signature="*spread")
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Compute sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with
     lists of numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``.
@@ -483,7 +532,13 @@ def _distinct(dims: Any, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
-@op("tensordot_op", namespaces=(), method=False, grad_name="TensordotBackward0")
+@op(
+    "tensordot_op",
+    namespaces=(),
+    method=False,
+    grad_name="TensordotBackward0",
+    autocast={"cpu": "low", "cuda": "low"},
+)
 def tensordot_op(a: Input, b: Input, dims: Static):
     """Return the products summed over pairs of dimensions; of a pair, one may have size 1."""
     if isinstance(dims, int):
@@ -514,7 +569,7 @@ def tensordot_op(a: Input, b: Input, dims: Static):
     return jnp.tensordot(a, b, (over_a, over_b))
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """Return the products summed over the last/first ``dims`` dimensions, or over two lists of
     them."""
@@ -535,7 +590,7 @@ def kron(input: Input, other: Input):
     return jnp.kron(x, y)
 
 
-@composite(method=False)
+@composite(method=False, autocast={"cpu": "low", "cuda": "low"}, python_signature=True)
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Return the product of several matrices, left to right."""
     if not matrices:

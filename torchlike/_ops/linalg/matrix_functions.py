@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,7 +20,20 @@ from torchlike._ops.shape.views import diagonal
 from torchlike.tensor import Tensor
 
 
-@op("matrix_power_op", namespaces=(), method=False, grad_name="MatrixPowerBackward0")
+def _flops_of_power(a: Any, n: int, **_: Any) -> int:
+    """Count the products of repeated squaring."""
+    n = abs(n)
+    products = 0 if n < 2 else n.bit_length() - 1 + n.bit_count() - 1
+    return 2 * products * math.prod(a) * a[-1]
+
+
+@op(
+    "matrix_power_op",
+    namespaces=(),
+    method=False,
+    grad_name="MatrixPowerBackward0",
+    flops=_flops_of_power,
+)
 def matrix_power_op(A: Input, n: Int):
     """Multiply a matrix with itself, ``n`` times."""
     require_matrix_shape(A, "linalg.matrix_power", square=True)
@@ -58,7 +72,13 @@ def matrix_exp(A: Input):
     return exponential(A.reshape(-1, *A.shape[-2:])).reshape(A.shape)
 
 
-@op("multi_dot_op", namespaces=(), method=False, grad_name="LinalgMultiDotBackward0")
+@op(
+    "multi_dot_op",
+    namespaces=(),
+    method=False,
+    grad_name="LinalgMultiDotBackward0",
+    autocast={"cpu": "low", "cuda": "low"},
+)
 def multi_dot_op(tensors: Inputs):
     """Return the product of several matrices in the cheapest order."""
     count = len(tensors)

@@ -34,7 +34,7 @@ from torchlike._ops.unfused import settled
 from torchlike.tensor import Tensor
 
 
-@composite("vector_norm", namespaces=("linalg",), method=False)
+@composite("vector_norm", namespaces=("linalg",), method=False, autocast={"cuda": "float32"})
 def linalg_vector_norm(
     x: Tensor,
     ord: Any = 2,
@@ -84,6 +84,7 @@ def _order_name(order: Any) -> str:
     method=False,
     residuals=True,
     grad_name="LinalgMatrixNormBackward0",
+    autocast={"cuda": "float32"},
 )
 def matrix_norm_op(
     input: Input, order: Number, rows: Int, columns: Int, keepdim: Bool, dtype: DType
@@ -190,7 +191,10 @@ def linalg_norm(
     return linalg_vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
-@composite()
+@composite(
+    python_signature=True,
+    tags="reduction.Scalar|ScalarOpt_dim|ScalarOpt_dim_dtype|ScalarOpt_dtype|dtype_out|out",
+)
 def norm(
     input: Tensor,
     p: Any = "fro",
@@ -248,7 +252,7 @@ def _require_square(A: Tensor, order: Any) -> None:
         )
 
 
-@composite("cond", namespaces=("linalg",), method=False)
+@composite("cond", namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """Return the condition number in a matrix norm: the ratio of singular values for None and ±2,
     ``norm(A) * norm(inv(A))`` otherwise; infinite for a singular matrix."""
@@ -273,7 +277,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     return given(out, found.masked_fill(info != 0, math.inf), cast=True)
 
 
-@op(inplace=True)
+@op(inplace=True, autocast={"cuda": "float32"})
 def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
     """Scale each slice along ``dim`` down to p-norm ``maxnorm`` where it is larger."""
     if input.ndim < 2:
@@ -326,7 +330,14 @@ _MODES = (
 )
 
 
-@op("cdist_op", namespaces=(), method=False, residuals=True, grad_name="CdistBackward0")
+@op(
+    "cdist_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="CdistBackward0",
+    autocast="float32",
+)
 def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
     """Return the distances between the rows of two (batches of) matrices."""
     for name, x in (("X1", x1), ("X2", x2)):
@@ -366,7 +377,7 @@ def _by_product(a: Any, b: Any) -> Any:
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, squares, 1)), 0)
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def cdist(
     x1: Tensor,
     x2: Tensor,
@@ -380,7 +391,13 @@ def cdist(
     return cdist_op(x1, x2, float(plain_number(p, "cdist", "p", 3)), compute_mode)
 
 
-@op("cross_op", namespaces=(), method=False, grad_name="LinalgCrossBackward0")
+@op(
+    "cross_op",
+    namespaces=(),
+    method=False,
+    grad_name="LinalgCrossBackward0",
+    autocast={"cuda": "widest"},
+)
 def cross_op(input: Input, other: Input, dim: Int):
     """Return the cross product of vectors of length 3 along a dimension."""
     if input.ndim != other.ndim:
@@ -417,7 +434,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None
     return cross_op(input, other, dim, out=out)
 
 
-@op("vecdot", namespaces=("linalg",), method=False)
+@op("vecdot", namespaces=("linalg",), method=False, autocast={"cpu": "low", "cuda": "low"})
 def vecdot(x: Input, y: Input, *, dim: Int = -1):
     """Return the dot products along a dimension, the first vector conjugated."""
     a, b = promoted(x, y)

@@ -64,7 +64,14 @@ def _sum_of_sizes_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     return _sum_of_sizes(x), jnp.sum(slopes * t, -1)
 
 
-@op("pdist_op", namespaces=(), method=False, residuals=True, grad_name="PdistBackward0")
+@op(
+    "pdist_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="PdistBackward0",
+    autocast={"cuda": "float32"},
+)
 def pdist_op(input: Input, p: Number):
     """Return the distances of all pairs of rows, row by row of the upper triangle."""
     if input.ndim != 2:
@@ -83,7 +90,7 @@ def pdist_op(input: Input, p: Number):
     return lengths(input[first] - input[second], p.value)
 
 
-@composite(namespaces=("", "nn.functional"), method=False)
+@composite(namespaces=("", "nn.functional"), method=False, one_object=True)
 def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
     """Return the p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,).
 

@@ -60,6 +60,7 @@ def _check(a: Any, tau: Any, other: Any, left: bool) -> None:
     namespaces=(),
     method=False,
     grad_name="OrmqrBackward0",
+    autocast={"cpu": "float32"},
 )
 def ormqr_op(input: Input, tau: Input, other: Input, left: Bool, transpose: Bool):
     """Multiply Q or its adjoint by a matrix, one reflector after the other."""
@@ -81,7 +82,7 @@ def ormqr_op(input: Input, tau: Input, other: Input, left: Bool, transpose: Bool
     return c
 
 
-@composite()
+@composite(other_names={"input2": "tau", "input3": "other"})
 def ormqr(
     input: Tensor,
     tau: Tensor,

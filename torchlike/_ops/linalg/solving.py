@@ -70,6 +70,7 @@ def _solved(a: Any, b: Any) -> tuple[Any, Any]:
     method=False,
     residuals=True,
     grad_name="LinalgInvExBackward0",
+    autocast={"cpu": "float32"},
 )
 def inv_ex_op(input: Input):
     """Return the inverse and an info code."""
@@ -98,7 +99,7 @@ def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
     return given(out, found)
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """Return the inverse of square matrices. LinAlgError for a singular one."""
     inverse_, info = inv_ex_op(A)
@@ -106,7 +107,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
     return given(out, inverse_)
 
 
-@composite()
+@composite(autocast={"cpu": "float32", "xla": "float32"})
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute ``linalg.inv``."""
     return inv(input, out=out)
@@ -176,7 +177,7 @@ def solve_ex(
     return given(out, found)
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
     """Return X with ``A @ X = B`` (``X @ A = B`` unless ``left``). LinAlgError for a singular
     matrix."""
@@ -233,7 +234,7 @@ def _in_columns(a: Tensor) -> Tensor:
 _TRIANGULAR_SOLVE = named("triangular_solve", "solution cloned_coefficient")
 
 
-@composite()
+@composite(autocast={"cpu": "float32", "xla": "float32"})
 def triangular_solve(
     input: Tensor,
     A: Tensor,
@@ -256,6 +257,7 @@ def triangular_solve(
     namespaces=(),
     method=False,
     grad_name="CholeskySolveBackward0",
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
     """Solve from a Cholesky factor."""
@@ -320,6 +322,7 @@ def _require_no_zero(input: Any, _: Any) -> None:
     namespaces=(),
     method=False,
     grad_name="CholeskyInverseBackward0",
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def cholesky_inverse_op(input: Input, upper: Bool):
     """Return the inverse from a Cholesky factor."""
@@ -452,6 +455,7 @@ def _check_not_nan(A: Any, atol: Any, rtol: Any, hermitian: Any) -> None:
     method=False,
     residuals=True,
     grad_name="LinalgPinvBackward0",
+    autocast={"cpu": "float32"},
 )
 def pinv_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     """Return the pseudoinverse."""
@@ -487,14 +491,21 @@ def pinv(
     return given(out, found, cast=True)
 
 
-@composite()
+@composite(autocast={"cpu": "float32"})
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """Compute ``linalg.pinv`` with ``rtol=rcond``."""
     require_tensor(input, "pinverse")
     return pinv(input, rcond)
 
 
-@op("matrix_rank_op", check=_check_not_nan, namespaces=(), method=False, differentiable=False)
+@op(
+    "matrix_rank_op",
+    check=_check_not_nan,
+    namespaces=(),
+    method=False,
+    differentiable=False,
+    autocast={"cpu": "float32"},
+)
 def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     """Count the singular values that are not negligible."""
     require_matrix(A, "linalg.matrix_rank", square=hermitian)
@@ -528,6 +539,7 @@ def matrix_rank(
     method=False,
     residuals=True,
     grad_name="LinalgLstsqBackward0",
+    autocast={"cpu": "float32"},
 )
 def lstsq_op(A: Input, B: Input, rcond: OptFloat):
     """Return the least-squares solution of least norm, the rank and the singular values."""
@@ -618,7 +630,7 @@ def linalg_lstsq(
 # -- in several dimensions -------------------------------------------------------------------------
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """Return the inverse for tensordot over the first ``ind`` dimensions."""
     require_tensor(A, "linalg_tensorinv", "A")
@@ -634,7 +646,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     return given(out, inv(A.reshape(n, n)).reshape(tail + head), cast=True)
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """Return X with ``tensordot(A, X, X.ndim) == B``."""
     require_tensor(A, "linalg_tensorsolve")

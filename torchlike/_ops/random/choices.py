@@ -116,7 +116,7 @@ def _bernoulli_each(
     return boxes.apply(_less, draw(generator, fill), bounds).astype(dtype)
 
 
-@composite()
+@composite(pointwise=True, differentiable=False)
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Draw zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
     require_tensor(input, "bernoulli")
@@ -139,7 +139,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 # -- multinomial -----------------------------------------------------------------------------------
 
 
-@composite()
+@composite(differentiable=False)
 def multinomial(
     input: Tensor,
     num_samples: int,

@@ -119,7 +119,7 @@ def _feature_shape(input: Tensor) -> tuple[int, ...]:
     return (*input.shape[:2], *(1,) * (input.dim() - 2))
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = False) -> Tensor:
     """Zero elements with probability p and scale the rest by ``1 / (1 - p)``, when training.
 
@@ -141,7 +141,7 @@ def _at_top(name: str, drop: Callable[..., Tensor], said: str) -> None:
 
     function.__doc__ = f"{said}, if ``train``."
     in_place.__doc__ = f"{said}, if ``train``, in place."
-    composite(name, method=False)(function)
+    composite(name, method=False, tags="maybe_aliasing_or_mutating")(function)
     composite(f"{name}_", method=False)(in_place)
 
 
@@ -198,7 +198,7 @@ def _feature_dropout(n: int) -> None:
         return result
 
     function.__doc__ = f"Zero whole channels with probability p, when training ({name})."
-    composite(name, namespaces=("nn.functional",), method=False)(function)
+    composite(name, namespaces=("nn.functional",), method=False, python_signature=True)(function)
 
 
 for _n in (1, 2, 3):
@@ -258,7 +258,7 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace:
     return run(input, factor, shift)
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True, pointwise=True)
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:
@@ -268,7 +268,7 @@ def alpha_dropout(
     return _alpha_drop(input, p, None, inplace) if training else input
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True, pointwise=True)
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:

@@ -98,7 +98,7 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
     function.__doc__ = f"Draw random numbers of the given size: {name}."
     like.__doc__ = f"Draw as ``{name}``, with the size, dtype and memory order of ``input``."
     composite(name, method=False)(function)
-    composite(f"{name}_like", method=False)(like)
+    composite(f"{name}_like", method=False, pointwise=True, differentiable=False)(like)
 
 
 _size_function("rand", lambda s, d, c: lambda e: uniforms.uniform(e, s, d), "check_uniform_bounds")
@@ -263,7 +263,7 @@ def _checked_range(low: Any, high: Any) -> tuple[int, int]:
     return low, high
 
 
-@composite(method=False)
+@composite(method=False, pointwise=True, differentiable=False)
 def randint_like(
     input: Tensor,
     low: Any = None,

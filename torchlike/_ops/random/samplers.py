@@ -44,7 +44,7 @@ def poisson_sample(input: Input, sample: Input):
     return sample
 
 
-@composite(method=False)
+@composite(method=False, differentiable=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Draw a Poisson count for each rate in ``input``, in its shape and dtype.
 

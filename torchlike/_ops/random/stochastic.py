@@ -51,7 +51,9 @@ def _rrelu(
     )
 
 
-@composite("rrelu", namespaces=("nn.functional",), method=False)
+@composite(
+    "rrelu", namespaces=("nn.functional",), method=False, python_signature=True, pointwise=True
+)
 def functional_rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -80,7 +82,7 @@ def rrelu(
     return _rrelu(input, lower, upper, training, False, generator)
 
 
-@composite(namespaces=("", "nn.functional"), method=False)
+@composite(namespaces=("", "nn.functional"), method=False, one_object=True)
 def rrelu_(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -92,7 +94,7 @@ def rrelu_(
     return _rrelu(input, lower, upper, training, True, generator)
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:

@@ -76,13 +76,18 @@ def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.
     return reduce(x, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
 
 
-@op(casts_out="dtype", needs="nothing")
+@op(
+    casts_out="dtype",
+    needs="nothing",
+    autocast={"cuda": "float32"},
+    tags="reduction.IntList_out|default|dim_IntList",
+)
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the sum over ``dim`` (all by default); integers are summed in int64."""
     return _total(added, input, dim, keepdim, dtype)
 
 
-@op(casts_out="kernel")
+@op(casts_out="kernel", tags="reduction.default|out")
 @real_only("nansum on CPU does not support complex inputs", RuntimeError)
 def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the sum over ``dim`` with NaN taken as zero."""
@@ -96,7 +101,7 @@ def _no_mean(name: str, given: str, x: Any) -> str:
     )
 
 
-@op(casts_out=True, needs="nothing")
+@op(casts_out=True, needs="nothing", tags="reduction.default|dim|dtype_out|out")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
     x = input if dtype is None else casts.convert(input, dtype)
@@ -125,7 +130,7 @@ def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTy
     return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op(casts_out="dtype")
+@op(casts_out="dtype", autocast="float32", tags="reduction.default|dim_int|int_out")
 def prod(input: Input, dim: OptInt = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the product along one ``dim``, or of all elements."""
     return _total(jnp.prod, input, dim, keepdim, dtype)
@@ -135,21 +140,21 @@ def _nonzero(x: Any) -> jax.Array:
     return x if x.dtype == np.bool_ else x != 0
 
 
-@op(differentiable=False, casts_out="truth")
+@op(differentiable=False, casts_out="truth", tags="reduction.all_out|default|dim|dims|out")
 def all(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
     found = jnp.all(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
-@op(differentiable=False, casts_out="truth")
+@op(differentiable=False, casts_out="truth", tags="reduction.all_out|default|dim|dims|out")
 def any(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
     found = jnp.any(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
-@op(differentiable=False)
+@op(differentiable=False, tags="reduction.default|dim_IntList")
 def count_nonzero(input: Input, dim: Dims = None):
     """Return how many elements are nonzero, as int64."""
     return jnp.sum(_nonzero(input), axes(dim, input.ndim), dtype=np.int64)
@@ -170,7 +175,7 @@ def _require_elements(x: Any, name: str, dim: Any = None) -> None:
         )
 
 
-@op(residuals=True)
+@op(residuals=True, tags="reduction")
 @real_only("max_values_cpu")
 def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the maximum over ``dim``; the gradient is shared evenly between ties."""
@@ -178,7 +183,7 @@ def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
     return jnp.max(settled(input), axes(dim, input.ndim), keepdims=keepdim)
 
 
-@op(residuals=True)
+@op(residuals=True, tags="reduction")
 @real_only("min_values_cpu")
 def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the minimum over ``dim``; the gradient is shared evenly between ties."""
@@ -297,21 +302,21 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
 
     function.__doc__ = f"""Return the {name}imum of all elements; with ``dim``, values and indices
     there; with another tensor, elementwise."""
-    composite(name)(function)
+    composite(name, tags="reduction.default|dim")(function)
 
 
 _extremum("max", max_all, max_dim, NAMESPACES[""]["maximum"])
 _extremum("min", min_all, min_dim, NAMESPACES[""]["minimum"])
 
 
-@op(differentiable=False)
+@op(differentiable=False, tags="reduction.default|out")
 def argmax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
     int64."""
     return _arg(input, dim, keepdim, True, "argmax")
 
 
-@op(differentiable=False)
+@op(differentiable=False, tags="reduction.default|out")
 def argmin(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the index of the minimum (first of ties; of the flattened tensor without ``dim``),
     int64."""
@@ -335,7 +340,7 @@ def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> jax.Array:
     return index if keepdim else index.squeeze(d)
 
 
-@composite()
+@composite(tags="reduction")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
     """Return the minimum and the maximum, as a named pair."""
     require_tensor(input, "aminmax")
@@ -417,14 +422,14 @@ def _spread(name: str, spec: Any) -> None:
     function.__doc__ = (
         f"Return the {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
     )
-    composite(name)(function)
+    composite(name, tags="reduction.default|correction|correction_out|dim|out")(function)
 
 
 _spread("var", var_op)
 _spread("std", std_op)
 
 
-@composite(method=False)
+@composite(method=False, tags="reduction.correction|default|dim")
 def var_mean(
     input: Tensor,
     dim: Any = None,
@@ -440,7 +445,7 @@ def var_mean(
     return (input.var(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
 
 
-@composite(method=False)
+@composite(method=False, tags="reduction.correction|default|dim")
 def std_mean(
     input: Tensor,
     dim: Any = None,
@@ -456,7 +461,7 @@ def std_mean(
     return (input.std(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
 
 
-@op(casts_out=True)
+@op(casts_out=True, autocast={"cuda": "float32"}, tags="reduction.default|out")
 def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
     """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
     (x,) = promoted_float(input)
@@ -467,7 +472,7 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 # -- cumulative ------------------------------------------------------------------------------------
 
 
-@op(casts_out="dtype", needs="nothing", inplace=True)
+@op(casts_out="dtype", needs="nothing", inplace=True, autocast={"cuda": "float32"})
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     """Return the running sum along ``dim``."""
     x = _accumulated(input, dtype)
@@ -477,7 +482,7 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     return in_float32(lambda x: jnp.cumsum(x, d))(x) if x.ndim else x
 
 
-@op(casts_out="dtype", inplace=True)
+@op(casts_out="dtype", inplace=True, autocast={"cuda": "float32"})
 def cumprod(input: Input, dim: Int, *, dtype: DType = None):
     """Return the running product along ``dim``."""
     x = _accumulated(input, dtype)
@@ -553,14 +558,22 @@ def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:
     return jnp.take_along_axis(x, index, d), index
 
 
-@op(returns=_named("cummax"), residuals=True)
+@op(
+    returns=_named("cummax"),
+    residuals=True,
+    out_refusal="expected scalar_type {wanted} but found {found}",
+)
 @real_only("cummax_cpu")
 def cummax(input: Input, dim: Int):
     """Return the running maximum and its index (last of ties)."""
     return _running_extremum(input, dim, True)
 
 
-@op(returns=_named("cummin"), residuals=True)
+@op(
+    returns=_named("cummin"),
+    residuals=True,
+    out_refusal="expected scalar_type {wanted} but found {found}",
+)
 @real_only("cummin_cpu")
 def cummin(input: Input, dim: Int):
     """Return the running minimum and its index (last of ties)."""
@@ -570,7 +583,13 @@ def cummin(input: Input, dim: Int):
 # -- norms -----------------------------------------------------------------------------------------
 
 
-@op("norm_op", namespaces=(), method=False, grad_name="LinalgVectorNormBackward0")
+@op(
+    "norm_op",
+    namespaces=(),
+    method=False,
+    grad_name="LinalgVectorNormBackward0",
+    autocast={"cuda": "float32"},
+)
 def norm_op(
     input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False, dtype: DType = None
 ):
@@ -636,7 +655,7 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> jax.Arra
     return jnp.where(zero, 0 if p > 0 else jnp.inf, jnp.where(zero, 1, total) ** (1 / p))
 
 
-@op()
+@op(autocast={"cuda": "float32"})
 def dist(input: Input, other: Input, p: Number = 2):
     """Return the p-norm of ``input - other``."""
     x, y = promoted_float(input, other)

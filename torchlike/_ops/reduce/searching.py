@@ -148,7 +148,7 @@ def searchsorted(
     return searchsorted_op(sorted_sequence, values, sorter, out_int32, right, out=out)
 
 
-@composite(method=False)
+@composite(method=False, differentiable=False)
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False, out: Any = None
 ) -> Tensor:

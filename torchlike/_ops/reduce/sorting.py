@@ -35,6 +35,15 @@ def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
     return jnp.take_along_axis(x, index, dim), index
 
 
+#: How PyTorch refuses ``out=`` of another dtype, for values and indices.
+_UNLIKE = (
+    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type "
+    "torch.{found}Tensor does not equal torch.{wanted}Tensor (while checking arguments for median)",
+    "Expected tensor for argument #1 'indices' to have scalar type {wanted}; but got "
+    "torch.{found}Tensor instead (while checking arguments for median)",
+)
+
+
 @op(
     "sort_op",
     namespaces=(),
@@ -144,7 +153,15 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
     return jnp.take_along_axis(input, index, d), index
 
 
-@op(residuals=True, returns=named("kthvalue"), reorders=True)
+@op(
+    residuals=True,
+    returns=named("kthvalue"),
+    reorders=True,
+    out_refusal=(
+        "output values must be of same type as input",
+        "output indices must be of scalar type {wanted}",
+    ),
+)
 @real_only("kthvalue_cpu")
 def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
     """Return the ``k``-th smallest value along a dimension (k counts from 1), and its index.
@@ -201,6 +218,7 @@ def _median_along(x: Any, dim: int, keepdim: Any, ignore_nan: Any) -> tuple[Any,
     residuals=True,
     returns=named("median"),
     grad_name="MedianBackward1",
+    out_refusal=_UNLIKE,
 )
 @real_only("median_out")
 def median_dim(input: Input, dim: Int, keepdim: Bool = False):
@@ -215,6 +233,7 @@ def median_dim(input: Input, dim: Int, keepdim: Bool = False):
     residuals=True,
     returns=named("nanmedian"),
     grad_name="NanmedianBackward1",
+    out_refusal=_UNLIKE,
 )
 @real_only("median_out")
 def nanmedian_dim(input: Input, dim: Int, keepdim: Bool = False):
@@ -272,7 +291,11 @@ _median("median", median_all, median_dim)
 _median("nanmedian", nanmedian_all, nanmedian_dim)
 
 
-@op(residuals=True, returns=named("mode"))
+@op(
+    residuals=True,
+    returns=named("mode"),
+    out_refusal="expected scalar type '{wanted}' but got '{found}' for {which} output",
+)
 @real_only("mode_cpu")
 def mode(input: Input, dim: Int = -1, keepdim: Bool = False):
     """Return the most frequent value along a dimension (the smallest of several), and the index

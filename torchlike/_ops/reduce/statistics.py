@@ -47,6 +47,7 @@ def _check_q(input: Any, q: Any, *rest: Any) -> None:
     check=_check_q,
     residuals=True,
     grad_name="QuantileBackward0",
+    autocast={"cpu": "float32"},
 )
 def quantile_op(
     input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolation: Str, ignore_nan: Bool
@@ -120,7 +121,7 @@ def _quantile(name: str, ignore_nan: Any) -> None:
 
     function.__doc__ = f"""Return the ``q``-th {name}s (a number, or a vector: the result's
     first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
-    composite(name)(function)
+    composite(name, autocast={"cpu": "float32"})(function)
 
 
 _quantile("quantile", False)

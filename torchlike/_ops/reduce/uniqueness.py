@@ -53,7 +53,7 @@ def _results(values: Tensor, inverse: Any, counts: Any, wanted: tuple[Any, Any])
     return tuple(found) if len(found) > 1 else values
 
 
-@composite()
+@composite(python_signature=True)
 def unique(
     input: Tensor,
     sorted: Any = True,
@@ -101,7 +101,7 @@ def _check_slices(input: Tensor, d: int) -> None:
         )
 
 
-@composite()
+@composite(python_signature=True, tags="dynamic_output_shape")
 def unique_consecutive(
     input: Tensor, return_inverse: Any = False, return_counts: Any = False, dim: int | None = None
 ) -> Any:
@@ -130,7 +130,7 @@ def unique_consecutive(
     return _results(_along(firsts, d), inverse, counts, (return_inverse, return_counts))
 
 
-@composite()
+@composite(tags="dynamic_output_shape")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """Return how often each value of a vector of non-negative integers occurs (or its summed
     weights)."""
@@ -167,7 +167,11 @@ def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
     return jnp.isin(x, among, invert=invert)
 
 
-@composite(method=False)
+@composite(
+    method=False,
+    other_names={"element": "elements", "test_element": "test_elements"},
+    pointwise=True,
+)
 def isin(
     elements: Any,
     test_elements: Any,

@@ -28,6 +28,7 @@ from torchlike.tensor import Tensor
     memory_order=of_all,
     grad_name="CatBackward0",
     reorders=True,
+    autocast={"xla": "widest"},
 )
 def cat_op(tensors: Inputs, dim: Int = 0):
     """Join tensors one after the other along a dimension; 1-D tensors without elements are
@@ -92,7 +93,13 @@ def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
         result._storage.strides = strides
 
 
-@op(casts_out=True, method=False, needs="nothing", memory_order=_of_stacked)
+@op(
+    casts_out=True,
+    method=False,
+    needs="nothing",
+    memory_order=_of_stacked,
+    autocast={"xla": "widest"},
+)
 def stack(tensors: Inputs, dim: Int = 0):
     """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
     if not tensors:
@@ -142,7 +149,9 @@ def _at_least(name: str, to: Any) -> Any:
     function.__doc__ = (
         f"Return tensors with at least {name[-2]} dimensions (views); a tuple for several."
     )
-    composite(name, method=False)(function)
+    composite(name, method=False, python_signature=True, tags="maybe_aliasing_or_mutating")(
+        function
+    )
     return to
 
 
@@ -210,13 +219,13 @@ def block_diag_op(tensors: Inputs):
     return whole
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def block_diag(*tensors: Tensor) -> Tensor:
     """Place matrices along the diagonal of a zero matrix; vectors are rows."""
     return block_diag_op(list(tensors)) if tensors else make_tensor([[]])
 
 
-@composite(method=False)
+@composite(method=False, overridable=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """Return the shape that tensors of these shapes broadcast to.
 
@@ -265,7 +274,7 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(broadcast_shapes(a, b))
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Return the tensors expanded to one shape, as views; those that have it are returned as they
     are."""
@@ -274,7 +283,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(t if t.shape == shape else t.expand(shape) for t in parts)
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     """Return the coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or
     "xy".
@@ -311,7 +320,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True, tags="maybe_aliasing_or_mutating")
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Return all combinations of one element of each vector, as rows."""
     parts = _spread(tensors)

@@ -66,7 +66,7 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = N
     return input
 
 
-@composite()
+@composite(other_names={"the_template": "other"})
 def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
     """Resize to ``other.size()``; with ``preserve_format`` in the memory order of ``other``."""
     require_tensor(input, "resize_as_")

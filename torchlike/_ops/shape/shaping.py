@@ -106,7 +106,7 @@ def _check_repeats(repeats: Tensor) -> None:
         )
 
 
-@composite()
+@composite(tags="dynamic_output_shape.Tensor")
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -264,7 +264,8 @@ def _split_along(name: str, at_least: int, dim_of: Any) -> None:
         return tensor_split(input, indices_or_sections, d)
 
     function.__doc__ = "Split as ``tensor_split`` along a fixed dimension, into equal sections."
-    composite(name)(function)
+    other_names: dict[str, str] = dict.fromkeys(("indices", "sections"), "indices_or_sections")
+    composite(name, other_names=other_names)(function)
 
 
 _split_along("hsplit", 1, lambda t: 0 if t.dim() == 1 else 1)
@@ -327,7 +328,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     return (input.sum(over, True) if over or not have else input).reshape(wanted)
 
 
-@composite(method=False)
+@composite(method=False, python_signature="indices | shape")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Convert flat indices to a tuple of coordinates in a shape.
 

@@ -108,7 +108,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op(needs="nothing")
+@op(needs="nothing", autocast={"cpu": "float32", "xla": "float32"})
 def trace(input: Input):
     """Return the sum of the diagonal of a matrix (int64 for integers)."""
     if input.ndim != 2:

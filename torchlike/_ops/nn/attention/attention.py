@@ -237,7 +237,7 @@ def modified_attention_op(scores: Input, value: Input, dtype: DType):
     return out, logs[..., 0]
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, autocast={"cpu": "low", "cuda": "low"})
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -114,7 +114,7 @@ def col2im(
     return summed if input.ndim == 3 else summed[0]
 
 
-@composite(name="unfold", namespaces=("nn.functional",), method=False)
+@composite(name="unfold", namespaces=("nn.functional",), method=False, python_signature=True)
 def unfold_blocks(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -122,7 +122,7 @@ def unfold_blocks(
     return im2col(input, kernel_size, dilation, padding, stride)
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def fold(
     input: Tensor,
     output_size: Any,

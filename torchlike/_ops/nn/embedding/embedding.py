@@ -121,7 +121,7 @@ def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: floa
     weight._write(scaled._value_now())
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -300,7 +300,7 @@ def embedding_bag_op(
     return (total / jnp.maximum(count, 1)[:, None].astype(total.dtype)).astype(weight.dtype)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

@@ -101,6 +101,7 @@ def _of_border(result: Any, operands: Any, spec: Any, statics: Any) -> None:
     needs="nothing",
     memory_order=_of_border,
     grad_name="BorderPadBackward0",
+    autocast={"cpu": "float32"},
 )
 def border_pad_op(input: Input, pad: Ints, mode: Str):
     """Surround with reflected, repeated or wrapped values."""
@@ -119,7 +120,7 @@ def border_pad_op(input: Input, pad: Ints, mode: Str):
     return x
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """Surround ``input`` with padding: ``pad`` is (low, high) of the last dimension, then of the
     one before, …; negative numbers crop.
@@ -165,7 +166,7 @@ def _require_image(name: str, ndim: int) -> None:
         )
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first, one_object=True)
 def pixel_shuffle(input: Input, upscale_factor: Int):
     """Move channels into pixels: (…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
     _require_image("pixel_shuffle", input.ndim)
@@ -184,7 +185,7 @@ def pixel_shuffle(input: Input, upscale_factor: Int):
     return parted.transpose(order).reshape(*batch, c // (r * r), h * r, w * r)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first, one_object=True)
 def pixel_unshuffle(input: Input, downscale_factor: Int):
     """Move pixels into channels: (…, C, H r, W r) -> (…, C r², H, W), the inverse of
     ``pixel_shuffle``."""
@@ -205,7 +206,7 @@ def pixel_unshuffle(input: Input, downscale_factor: Int):
     return parted.transpose(order).reshape(*batch, c * r * r, h // r, w // r)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first, one_object=True)
 def channel_shuffle(input: Input, groups: Int):
     """Interleave the channels of ``groups`` groups (Zhang et al. 2018)."""
     if input.ndim < 3:

@@ -170,6 +170,7 @@ def _antialiased(
     needs="nothing",
     memory_order=of_first,
     grad_name="UpsampleBackward0",
+    autocast={"cuda": "float32"},
 )
 def interpolate_op(
     input: Input,
@@ -311,7 +312,7 @@ def _factor(factor: Any) -> float:
     return factor
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -493,6 +494,7 @@ def _check_grid(x: Any, grid: Any, mode: str) -> None:
     method=False,
     grad_name="GridSampler2DBackward0",
     saved_names={"input": "input"},
+    autocast={"cpu": "float32", "cuda": "widest"},
 )
 def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, align_corners: Bool):
     """Read ``input`` at the normalised positions of ``grid``."""
@@ -538,7 +540,7 @@ def _corners(align_corners: bool | None) -> bool:
     return False
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -590,7 +592,7 @@ def affine_grid_op(theta: Input, size: Ints, align_corners: Bool):
     return grid.reshape(theta.shape[0], *spatial, len(spatial))
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """Return the sampling grid of affine maps ``theta`` (N, 2, 3) or (N, 3, 4) for outputs of
     ``size``."""

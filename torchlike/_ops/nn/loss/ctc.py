@@ -141,6 +141,7 @@ def _check(
     residuals=True,
     grad_name="CtcLossBackward0",
     check=_check,
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def ctc_loss_op(
     log_probs: Input,
@@ -240,7 +241,7 @@ def ctc_loss(
     return loss.sum() if reduction == _REDUCTIONS["sum"] else loss
 
 
-@composite("ctc_loss", namespaces=("nn.functional",), method=False)
+@composite("ctc_loss", namespaces=("nn.functional",), method=False, python_signature=True)
 def functional_ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

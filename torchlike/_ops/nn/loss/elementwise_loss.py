@@ -47,7 +47,14 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> jax.Array:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@op("mse_loss_op", namespaces=(), method=False, memory_order=of_loop, grad_name="MseLossBackward0")
+@op(
+    "mse_loss_op",
+    namespaces=(),
+    method=False,
+    memory_order=of_loop,
+    grad_name="MseLossBackward0",
+    autocast="float32",
+)
 def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """Return ``(input - target) ** 2``."""
     x, y = promoted(input, target)
@@ -55,7 +62,14 @@ def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     return _weighted((x - y) * (x - y), weight, reduction)
 
 
-@op("l1_loss_op", namespaces=(), method=False, memory_order=of_loop, grad_name="MeanBackward0")
+@op(
+    "l1_loss_op",
+    namespaces=(),
+    method=False,
+    memory_order=of_loop,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """Return ``|input - target|``."""
     x, y = promoted(input, target)
@@ -73,6 +87,7 @@ def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     method=False,
     memory_order=of_loop,
     grad_name="SmoothL1LossBackward0",
+    autocast="float32",
 )
 def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     """Return a loss that is squared below ``beta`` and linear above (Girshick 2015)."""
@@ -95,6 +110,7 @@ def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     method=False,
     memory_order=of_loop,
     grad_name="HuberLossBackward0",
+    autocast={"cpu": "float32", "cuda": "float32"},
 )
 def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str, delta: Float):
     """Return a loss that is squared up to ``delta`` and linear above (Huber 1964)."""
@@ -119,7 +135,7 @@ def _check_weights(input: Tensor, weight: Tensor | None) -> None:
         raise ValueError("Weights and input must have the same size.")
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -135,7 +151,11 @@ def mse_loss(
     return mse_loss_op(input, target, weight, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(
+    namespaces=_F,
+    method=False,
+    python_signature="input target | size_average=None reduce=None reduction='mean' / weight=None",
+)
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -151,7 +171,7 @@ def l1_loss(
     return l1_loss_op(input, target, weight, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -165,7 +185,7 @@ def smooth_l1_loss(
     return smooth_l1_loss_op(input, target, reduction_of(size_average, reduce, reduction), beta)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -213,6 +233,7 @@ def _check_probabilities(input: Any, target: Any, *rest: Any) -> None:
     check=_check_probabilities,
     memory_order=of_loop,
     grad_name="BinaryCrossEntropyBackward0",
+    autocast={"cpu": "float32", "xla": "float32"},
 )
 def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """Return the cross entropy of probabilities."""
@@ -225,7 +246,7 @@ def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduc
     return reduced(loss if weight is None else (loss * weight).astype(loss.dtype), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -254,6 +275,7 @@ def binary_cross_entropy(
     method=False,
     memory_order=of_loop,
     grad_name="BinaryCrossEntropyWithLogitsBackward0",
+    autocast="float32",
 )
 def bce_with_logits_op(
     input: Input, target: Input, weight: OptInput, pos_weight: OptInput, reduction: Str
@@ -271,7 +293,7 @@ def bce_with_logits_op(
     return reduced(loss.astype(target.dtype), reduction)  # as if written into the target's copy
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -298,7 +320,14 @@ def binary_cross_entropy_with_logits(
 # -- likelihoods and divergences -------------------------------------------------------------------
 
 
-@op("kl_div_op", namespaces=(), method=False, memory_order=of_loop, grad_name="KlDivBackward0")
+@op(
+    "kl_div_op",
+    namespaces=(),
+    method=False,
+    memory_order=of_loop,
+    grad_name="KlDivBackward0",
+    autocast="float32",
+)
 @real_only("kl_div: Complex inputs not supported.", RuntimeError)
 def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
     """Return ``target * (log(target) - input)``."""
@@ -314,7 +343,7 @@ def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -342,7 +371,13 @@ def kl_div(
     return kl_div_op(input, target, reduction, log_target)
 
 
-@op("poisson_nll_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "poisson_nll_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast={"cpu": "float32", "cuda": "float32"},
+)
 def poisson_nll_loss_op(
     input: Input, target: Input, log_input: Bool, full: Bool, eps: Float, reduction: Str
 ):
@@ -357,7 +392,7 @@ def poisson_nll_loss_op(
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -400,7 +435,7 @@ def gaussian_nll_loss_op(
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -35,7 +35,7 @@ def _check(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
         )
 
 
-@composite(namespaces=("nn.functional",), method=False)
+@composite(namespaces=("nn.functional",), method=False, python_signature=True)
 def linear_cross_entropy(
     input: Tensor,
     linear_weight: Tensor,

@@ -147,6 +147,7 @@ def _nll(
     check=_check_targets,
     needs={"input": ["target", "weight"], "weight": ["input", "target", "weight"]},
     grad_name="NllLossBackward0",
+    autocast="float32",
 )
 def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str):
     """Return ``-input[target]`` of log probabilities, weighted and reduced."""
@@ -163,6 +164,7 @@ def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int
     check=_check_targets,
     residuals=True,
     grad_name="NllLossBackward0",
+    autocast="float32",
 )
 def cross_entropy_op(
     input: Input,
@@ -247,7 +249,7 @@ def cross_entropy_probabilities(
 # -- public ----------------------------------------------------------------------------------------
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -273,7 +275,7 @@ def cross_entropy(
     return function(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def nll_loss(
     input: Tensor,
     target: Tensor,

@@ -33,7 +33,13 @@ def _relu(x: Any) -> jax.Array:
 # -- pairs and triplets ----------------------------------------------------------------------------
 
 
-@op("margin_ranking_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "margin_ranking_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def margin_ranking_loss_op(
     input1: Input, input2: Input, target: Input, margin: Float, reduction: Str
 ):
@@ -42,7 +48,7 @@ def margin_ranking_loss_op(
     return reduced(_relu(difference + margin), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -63,7 +69,13 @@ def margin_ranking_loss(
     return margin_ranking_loss_op(input1, input2, target, margin, reduction)
 
 
-@op("hinge_embedding_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "hinge_embedding_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def hinge_embedding_loss_op(input: Input, target: Input, margin: FloatBound, reduction: Str):
     """Return ``input`` for target 1, ``max(0, margin - input)`` for -1."""
     check_broadcast(input, target)
@@ -73,7 +85,7 @@ def hinge_embedding_loss_op(input: Input, target: Input, margin: FloatBound, red
     return reduced(near + far, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -87,7 +99,13 @@ def hinge_embedding_loss(
     return hinge_embedding_loss_op(input, target, margin, reduction)
 
 
-@op("cosine_embedding_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "cosine_embedding_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def cosine_embedding_loss_op(
     input1: Input, input2: Input, target: Input, margin: Float, reduction: Str
 ):
@@ -111,7 +129,7 @@ def cosine_embedding_loss_op(
     return reduced(loss, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -126,7 +144,13 @@ def cosine_embedding_loss(
     return cosine_embedding_loss_op(input1, input2, target, margin, reduction)
 
 
-@op("triplet_margin_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op(
+    "triplet_margin_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="MeanBackward0",
+    autocast="float32",
+)
 def triplet_margin_loss_op(
     anchor: Input,
     positive: Input,
@@ -153,7 +177,7 @@ def triplet_margin_loss_op(
     return reduced(_relu(margin + near - far), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -175,7 +199,7 @@ def triplet_margin_loss(
     return triplet_margin_loss_op(anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -199,14 +223,20 @@ def triplet_margin_with_distance_loss(
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-@op("soft_margin_loss_op", namespaces=(), method=False, grad_name="SoftMarginLossBackward0")
+@op(
+    "soft_margin_loss_op",
+    namespaces=(),
+    method=False,
+    grad_name="SoftMarginLossBackward0",
+    autocast="float32",
+)
 def soft_margin_loss_op(input: Input, target: Input, reduction: Str):
     """Return ``log(1 + exp(-target * input))``."""
     x, y = promoted(input, target)
     return reduced(jax.nn.softplus(-y * x), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -242,6 +272,7 @@ def _check_classes(input: Any, target: Any, *rest: Any) -> None:
     method=False,
     check=_check_classes,
     grad_name="MultiMarginLossBackward0",
+    autocast="float32",
 )
 def multi_margin_loss_op(
     input: Input, target: Input, weight: OptInput, p: Int, margin: OwnFloat, reduction: Str
@@ -278,7 +309,7 @@ def multi_margin_loss_op(
     return reduced(per_sample.reshape(target.shape), reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -312,6 +343,7 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     method=False,
     check=_check_labels,
     grad_name="MultilabelMarginLossBackward0",
+    autocast="float32",
 )
 def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     """Return ``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""
@@ -334,7 +366,7 @@ def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     return reduced(loss if input.ndim > 1 else loss[0], reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -362,7 +394,7 @@ def multilabel_soft_margin_loss_op(input: Input, target: Input, weight: OptInput
     return reduced(jnp.sum(loss, -1) / x.shape[-1], reduction)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,

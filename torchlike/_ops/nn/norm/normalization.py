@@ -259,7 +259,7 @@ def _check_batch_size(size: Any) -> None:
         )
 
 
-@composite("batch_norm", namespaces=_F, method=False)
+@composite("batch_norm", namespaces=_F, method=False, python_signature=True)
 def batch_norm(
     input: Tensor,
     running_mean: Any,
@@ -287,7 +287,7 @@ def batch_norm(
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-@composite("batch_norm", method=False)
+@composite("batch_norm", method=False, tags="maybe_aliasing_or_mutating")
 def batch_norm_toplevel(
     input: Tensor,
     weight: Any,
@@ -347,7 +347,7 @@ def _instance_norm(
     return out.view(size)
 
 
-@composite("instance_norm", namespaces=_F, method=False)
+@composite("instance_norm", namespaces=_F, method=False, python_signature=True)
 def instance_norm(
     input: Tensor,
     running_mean: Any = None,
@@ -422,6 +422,7 @@ def _check_normalized(
     method=False,
     grad_name="NativeLayerNormBackward0",
     saved_names={"input": "input"},
+    autocast={"cuda": "float32"},
 )
 def layer_norm_op(
     input: Input,
@@ -447,7 +448,7 @@ def layer_norm_op(
     return _affine(y, weight, bias, normalized_shape).astype(input.dtype)
 
 
-@composite("layer_norm", namespaces=_F, method=False)
+@composite("layer_norm", namespaces=_F, method=False, python_signature=True)
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05
 ) -> Tensor:
@@ -479,7 +480,7 @@ def _int_tuple(value: Any, name: str) -> Any:
     return value
 
 
-@op(namespaces=_SPACES, method=False, grad_name="FusedRmsNormBackward0")
+@op(namespaces=_SPACES, method=False, grad_name="FusedRmsNormBackward0", python_signature=True)
 def rms_norm(input: Input, normalized_shape: Ints, weight: OptInput = None, eps: OptFloat = None):
     """Return ``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang &
     Sennrich 2019); ``eps`` is the dtype's machine epsilon unless given."""
@@ -507,6 +508,7 @@ def rms_norm(input: Input, normalized_shape: Ints, weight: OptInput = None, eps:
     memory_order=of_first,
     grad_name="NativeGroupNormBackward0",
     saved_names={"input": "input"},
+    autocast={"cuda": "float32"},
 )
 def group_norm_op(
     input: Input,
@@ -543,7 +545,7 @@ def group_norm_op(
     return _affine(y.reshape(input.shape), weight, bias, shape).astype(input.dtype)
 
 
-@composite("group_norm", namespaces=_F, method=False)
+@composite("group_norm", namespaces=_F, method=False, python_signature=True)
 def group_norm(
     input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05
 ) -> Tensor:
@@ -605,7 +607,7 @@ def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k
     return x / (mean * alpha + k) ** beta
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:

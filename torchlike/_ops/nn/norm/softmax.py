@@ -12,6 +12,8 @@ from jax import lax
 
 from torchlike._core import dtypes, errors
 from torchlike._core.extension import add_method
+from torchlike._dispatch import forms
+from torchlike._dispatch.autocast import declare
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import (
@@ -65,6 +67,7 @@ def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Arr
     method=False,
     from_output=_softmax_rule,
     grad_name="SoftmaxBackward0",
+    autocast={"cuda": "float32", "xla": "float32"},
 )
 def softmax_op(input: Input, dim: Int, dtype: DType = None):
     """Return ``exp(input) / sum(exp(input))`` along ``dim``; the input already has its dtype."""
@@ -78,6 +81,7 @@ def softmax_op(input: Input, dim: Int, dtype: DType = None):
     method=False,
     from_output=_log_softmax_rule,
     grad_name="LogSoftmaxBackward0",
+    autocast={"cuda": "float32", "xla": "float32"},
 )
 def log_softmax_op(input: Input, dim: Int, dtype: DType = None):
     """Return ``log(softmax(input))`` along ``dim``, without overflow."""
@@ -98,7 +102,9 @@ def _cast(input: Tensor, dtype: Any) -> Tensor:
     return input if dtype is None or input.dtype is dtype else input.to(dtype)
 
 
-def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> None:
+def _family(
+    name: str, function: Any, text: str, *, toplevel: Any = True, autocast: Any = None
+) -> None:
     """Register ``torchlike.name(input, dim, dtype)``, the method, and the ``nn.functional`` form,
     which may leave ``dim`` out (with a warning)."""
 
@@ -112,6 +118,7 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
             dim = _implicit_dim(name, input.dim(), _stacklevel)
         return function(_cast(input, dtype), dim)
 
+    declare(name, autocast)
     for made in (plain, functional):
         made.__name__ = made.__qualname__ = name
         made.__doc__ = text
@@ -119,6 +126,7 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
         plain = with_synonyms(plain)
         export(plain, name, ("",))
         add_method(name, plain)
+    forms.declare(_F[0], name, functional)
     export(functional, name, _F)
 
 
@@ -134,6 +142,7 @@ _family(
     lambda x, dim: softmax_op(-x, dim),
     "Return ``softmax(-input, dim)``.",
     toplevel=False,
+    autocast={"cuda": "float32"},
 )
 
 
@@ -158,7 +167,7 @@ def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
     return in_float32(unit)(input)
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, python_signature=True)
 def normalize(
     input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
 ) -> Tensor:
@@ -171,7 +180,7 @@ def normalize(
     return normalize_op(input, p, dim, eps, out=out)
 
 
-@op(namespaces=("", *_F), method=False)
+@op(namespaces=("", *_F), method=False, autocast={"cuda": "float32"}, one_object=True)
 def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1e-08):
     """Return ``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
     if not eps >= 0:  # NaN, too
@@ -192,7 +201,7 @@ def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1
     return in_float32(lambda a, b: jnp.sum(unit(a) * unit(b), over))(a, b)
 
 
-@op(namespaces=("", *_F), method=False)
+@op(namespaces=("", *_F), method=False, one_object=True)
 def pairwise_distance(
     x1: Input, x2: Input, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False
 ):

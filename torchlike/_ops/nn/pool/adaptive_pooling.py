@@ -169,6 +169,9 @@ def _register_adaptive(n: int) -> None:
         needs="nothing",
         grad_name=f"AdaptiveAvgPool{n}DBackward0",
         memory_order=None if n == 3 else rule,
+        autocast={"cpu": "float32"} if n == 3 else None,
+        python_signature=n > 1,
+        one_object=n == 1,
     )(pure_avg)
     indexed = op(
         f"{max_name}_op",
@@ -191,7 +194,7 @@ def _register_adaptive(n: int) -> None:
     with_indices.__doc__ = (
         "Return the maxima over adaptive windows, and their flat positions (int64)."
     )
-    composite(max_name, namespaces=_F, method=False)(functional)
+    composite(max_name, namespaces=_F, method=False, python_signature=True)(functional)
     composite(f"{max_name}_with_indices", namespaces=_F, method=False)(with_indices)
     if n == 1:
         composite(max_name, method=False)(with_indices)
@@ -294,7 +297,8 @@ def _register_unpool(n: int) -> None:
     unpool.__doc__ = (
         "Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."
     )
-    composite(name, namespaces=_F, method=False)(unpool)
+    cast = None if n == 1 else {"cpu": "float32"}
+    composite(name, namespaces=_F, method=False, autocast=cast, python_signature=True)(unpool)
 
 
 for _n in (1, 2, 3):

@@ -175,7 +175,7 @@ def _fractional(n: int) -> Callable[..., Any]:
 
     ValueError unless the size or the ratio is given; RuntimeError for windows that do not fit.
     """
-    composite(name, namespaces=("nn.functional",), method=False)(pool)
+    composite(name, namespaces=("nn.functional",), method=False, python_signature=True)(pool)
     composite(f"{name}_with_indices", namespaces=("nn.functional",), method=False)(with_indices)
     return pool
 

@@ -336,6 +336,7 @@ def _register_max_pool(n: int) -> None:
         method=False,
         grad_name=grad_name,
         memory_order=_of_recorded_row if n == 1 else of_first,
+        autocast={2: {"xla": "low"}, 3: {"cpu": "float32"}}.get(n),
     )(pure)
     top = ("",) if n == 1 else ()
     indexed = op(
@@ -389,7 +390,7 @@ def _register_max_pool_calls(
     toplevel.__doc__ = functional.__doc__ = text
     with_indices.__doc__ = text_with_indices
     composite(name, method=False)(toplevel)
-    composite(name, namespaces=_F, method=False)(functional)
+    composite(name, namespaces=_F, method=False, python_signature=True)(functional)
     composite(f"{name}_with_indices", namespaces=_F, method=False)(with_indices)
 
 
@@ -459,7 +460,7 @@ def _avg_pool(
     return division.divide(total, jnp.asarray(counts, total.dtype)).astype(input.dtype)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first_row)
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first_row, one_object=True)
 def avg_pool1d(
     input: Input,
     kernel_size: IntOrInts,
@@ -495,7 +496,13 @@ def avg_pool2d(
     )
 
 
-@op(namespaces=_F, method=False, needs="nothing", grad_name="AvgPool3DBackward0")
+@op(
+    namespaces=_F,
+    method=False,
+    needs="nothing",
+    grad_name="AvgPool3DBackward0",
+    autocast={"cpu": "float32"},
+)
 def avg_pool3d(
     input: Input,
     kernel_size: IntOrInts,
@@ -529,7 +536,7 @@ def _register_lp_pool(n: int) -> None:
         return summed.pow(1.0 / norm_type)
 
     lp_pool.__doc__ = "Return ``sum(x ** p) ** (1 / p)`` of each window."
-    composite(name, namespaces=_F, method=False)(lp_pool)
+    composite(name, namespaces=_F, method=False, python_signature=True)(lp_pool)
 
 
 for _n in (1, 2, 3):

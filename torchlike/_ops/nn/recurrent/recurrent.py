@@ -231,7 +231,7 @@ def _run(
     return y, *(NAMESPACES[""]["cat"](parts, 0) for parts in lasts)
 
 
-def _register(kind: str) -> None:
+def _register(kind: str, **options: Any) -> None:
     def function(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
         args: Any = arguments
         # PyTorch's two overloads: (input, hx, params, has_biases, num_layers, dropout, train,
@@ -266,11 +266,14 @@ def _register(kind: str) -> None:
     has_biases, num_layers, dropout, train, bidirectional)`` for packed sequences. ``params`` is
     PyTorch's flat list of weights. Gives the outputs and the last states.
     """
-    composite(kind, method=False)(function)
+    composite(kind, method=False, **options)(function)
 
 
-for _kind in CELLS:
-    _register(_kind)
+_LOW = {"cpu": "low", "cuda": "low"}
+_register("rnn_tanh", autocast=_LOW)
+_register("rnn_relu", autocast=_LOW)
+_register("lstm", autocast=_LOW)
+_register("gru", autocast={"cuda": "low"})
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -312,6 +315,7 @@ def _cell(
     method=False,
     residuals=True,
     grad_name="ThnnFusedLstmCellBackward0",
+    autocast={"cuda": "low"},
 )
 def lstm_cell_op(
     input: Input, hx: Input, cx: Input, w_ih: Input, w_hh: Input, b_ih: OptInput, b_hh: OptInput
@@ -333,7 +337,7 @@ def lstm_cell(
     return lstm_cell_op(input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
 
 
-def _register_cell(kind: str) -> None:
+def _register_cell(kind: str, **options: Any) -> None:
     def pure(
         input: Input,
         hx: Input,
@@ -345,8 +349,9 @@ def _register_cell(kind: str) -> None:
         return _cell(kind, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
     pure.__doc__ = f"Compute one step of the {kind}: the new hidden state."
-    op(f"{kind}_cell", method=False, residuals=True)(pure)
+    op(f"{kind}_cell", method=False, residuals=True, **options)(pure)
 
 
-for _kind in ("gru", "rnn_tanh", "rnn_relu"):
-    _register_cell(_kind)
+_register_cell("gru", autocast={"cuda": "low"})
+_register_cell("rnn_tanh", autocast=_LOW)
+_register_cell("rnn_relu", autocast=_LOW)

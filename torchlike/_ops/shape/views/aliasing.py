@@ -23,7 +23,7 @@ def _is_apart(cell: Any) -> bool:
     )
 
 
-@composite()
+@composite(differentiable=False)
 def detach(input: Tensor) -> Tensor:
     """Return a tensor on the same memory without autograd history."""
     require_tensor(input, "detach")

@@ -29,7 +29,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return make_view(input, step(views.ViewAsReal), (), "ViewAsRealBackward0")
 
 
-@composite()
+@composite(autocast={"cpu": "float32"})
 def view_as_complex(input: Tensor) -> Tensor:
     """View a (..., 2) float tensor as complex numbers.
 
@@ -87,7 +87,7 @@ add_method("real", property(real, _set_real))
 add_method("imag", property(imag, _set_imag))
 
 
-@composite()
+@composite(pointwise=True)
 def conj(input: Tensor) -> Tensor:
     """Return the conjugate: a view of a complex tensor, a real tensor itself."""
     require_tensor(input, "conj")

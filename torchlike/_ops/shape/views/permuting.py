@@ -39,7 +39,7 @@ def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     return _permuted(input, wrapped, "PermuteBackward0")
 
 
-@composite(aliases=("swapaxes", "swapdims"))
+@composite(aliases=("swapaxes", "swapdims"), other_names={"axis0": "dim0", "axis1": "dim1"})
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dimensions swapped."""
     require_tensor(input, "transpose")

@@ -18,7 +18,7 @@ def require_dimensions(size: tuple[int, ...], name: str) -> None:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
 
 
-@composite(method=False)
+@composite(method=False, python_signature=True)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive pieces: of one size, or of the sizes in a list."""
     require_tensor(tensor, "split")
@@ -77,7 +77,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, -(-n // chunks) if n else (0,) * chunks, dim)
 
 
-@composite()
+@composite(
+    other_names={
+        "indices": "indices_or_sections",
+        "sections": "indices_or_sections",
+        "tensor_indices_or_sections": "indices_or_sections",
+    }
+)
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views cut at the given indices, or into sections whose sizes differ by at most one.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core.extension import name_of
-from torchlike._dispatch import memory_order
+from torchlike._dispatch.registry import FACTS
 from torchlike.nested._internal.base import OTHERWISE
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
@@ -14,33 +14,29 @@ from torchlike.nested._internal.rules.padding import from_padded
 from torchlike.nested._internal.rules.table import inner_dim, raggedness_matches, rule, spread
 from torchlike.tensor import Tensor
 
-#: Ops whose results are laid out as those of pointwise ops are, without being any.
-_OTHERS_TEXT = """
-    flip sort argsort glu normalize local_response_norm mse_loss l1_loss smooth_l1_loss huber_loss
-    binary_cross_entropy binary_cross_entropy_with_logits kl_div fake_quantize_per_tensor_affine"""
-_OTHERS = frozenset(_OTHERS_TEXT.split())
-#: Functions of each element that are made of several ops.
-_COMPOSITES_TEXT = """
-    where div div_ true_divide remainder remainder_ fmod fmod_ floor_divide floor_divide_
-    masked_fill masked_fill_ softsign prelu relu relu6 hardtanh leaky_relu elu selu celu
-    threshold silu mish hardsigmoid hardswish logsigmoid tanhshrink rrelu sigmoid tanh gelu
-    softplus float double half bfloat16 int long short char byte bool cfloat cdouble type_as clip
+#: Ops that move elements in a loop over them.
+_MOVING = frozenset(("flip", "sort", "argsort", "fake_quantize_per_tensor_affine"))
+#: Methods of each element.
+_METHODS_TEXT = """
+    float double half bfloat16 int long short char byte bool cfloat cdouble type_as cpu cuda
     __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __rsub__ __rtruediv__ __pow__ __rpow__ __floordiv__
-    __invert__ __lshift__ __rshift__
-    __mod__ __rfloordiv__ __rmod__ __and__ __or__ __xor__ __rdiv__ pow pow_ conj polygamma fill_
-    zero_ uniform_ normal_ exponential_ random_ bernoulli_ bernoulli zeros_like ones_like
-    empty_like full_like rand_like randn_like randint_like square rsub clamp clamp_ logical_not
-    detach_ frexp ldexp xlogy nan_to_num copy_ cpu cuda fill alpha_dropout feature_alpha_dropout
-    isin round special_expit"""
-_COMPOSITES = frozenset(_COMPOSITES_TEXT.split())
+    __invert__ __lshift__ __rshift__ __mod__ __rfloordiv__ __rmod__ __and__ __or__ __xor__ __rdiv__
+    zero_ uniform_ normal_ exponential_ random_ detach_ copy_ special_expit"""
+_METHODS = frozenset(_METHODS_TEXT.split())
 
 
 def is_pointwise(func: Any) -> bool:
     """Return whether a public function takes each element by itself."""
     spec = getattr(func, "spec", None)
-    if spec is not None and spec.memory_order is memory_order.of_loop:
-        return spec.name not in _OTHERS
-    return bool({name_of(func), getattr(func, "__name__", "")} & _COMPOSITES)
+    names = {name_of(func), getattr(func, "__name__", "")} if spec is None else {spec.name}
+    return not names.isdisjoint(_METHODS) or any(
+        facts.get("elementwise") or facts.get("pointwise")
+        for name in names - _MOVING
+        for facts in (FACTS.get(name, _NO_FACTS), FACTS.get(name.rstrip("_"), _NO_FACTS))
+    )
+
+
+_NO_FACTS: dict[str, Any] = {}
 
 
 def _mismatch(func: Any, first: Any, second: Any) -> RuntimeError:
