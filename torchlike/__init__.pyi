@@ -706,16 +706,16 @@ def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor, *, out: Ten
 row."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def abs_(input: Tensor) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``acos`` elementwise; integers give the default float dtype."""

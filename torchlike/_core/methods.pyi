@@ -146,16 +146,16 @@ occur."""
     def __xor__(self, other: Any) -> Tensor: ...
 
     def abs(self, *, out: Tensor | None = None) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def abs_(self) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def absolute(self, *, out: Tensor | None = None) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def absolute_(self) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def acos(self, *, out: Tensor | None = None) -> Tensor:
         """Return ``acos`` elementwise; integers give the default float dtype."""

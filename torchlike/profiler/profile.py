@@ -202,7 +202,14 @@ class profile:
         return Path(self._folder)
 
     def save(self, folder: str) -> None:
-        """Copy the whole trace into a folder, for TensorBoard. RuntimeError without a recording."""
+        """Copy the whole trace into a folder, for TensorBoard.
+
+        Args:
+          folder: its path; it is made if need be.
+
+        Raises:
+          RuntimeError: nothing was recorded.
+        """
         shutil.copytree(self._traced(), folder, dirs_exist_ok=True)
 
     def export_chrome_trace(self, path: str) -> None:

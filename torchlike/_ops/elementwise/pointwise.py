@@ -389,6 +389,10 @@ def clamp(input: Input, min: OptBound = None, max: OptBound = None):
 
     The gradient passes where ``min <= input <= max``, ends included. RuntimeError when both are
     None.
+
+    Example:
+      >>> torch.tensor([-2, 0, 2]).clamp(min=-1, max=1)
+      tensor([-1,  0,  1])
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")

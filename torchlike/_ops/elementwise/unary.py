@@ -153,7 +153,7 @@ def positive(input: Tensor) -> Tensor:
     aliases=("absolute",),
 )
 def abs(input: Input):
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
 
 

@@ -33,6 +33,11 @@ def where(
     promoted.
 
     With ``condition`` alone: where it is nonzero, a tuple of index tensors.
+
+    Example:
+      >>> x = torch.tensor([-1.0, 2.0])
+      >>> torch.where(x > 0, x, 0.0), torch.where(x > 0)
+      (tensor([0., 2.]), (tensor([1]),))
     """
     input = names.pop("self", input) if input is None else input
     if names:
@@ -83,7 +88,12 @@ def _check_value(input: Any, mask: Any, value: Any) -> None:
 
 @op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]})
 def masked_fill(input: Input, mask: Input, value: Element):
-    """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+    """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True.
+
+    Example:
+      >>> torch.zeros(3).masked_fill(torch.tensor([True, False, True]), 1.0)
+      tensor([1., 0., 1.])
+    """
     check_mask(mask, "masked_fill_")
     check_broadcast(mask, input)
     return jnp.where(mask, fill_value(value, input, "masked_fill_"), input)

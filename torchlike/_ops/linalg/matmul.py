@@ -113,7 +113,15 @@ _PRODUCT = {"input": ["other"], "other": ["input"]}
 
 @op(needs=_PRODUCT, saved_names={"other": "mat2"})
 def matmul(input: Input, other: Input):
-    """Return the matrix product; batches broadcast, vectors are promoted to matrices and back."""
+    """Return the matrix product; batches broadcast, vectors are promoted to matrices and back.
+
+    (…, n, k) and (…, k, m) give (…, n, m); two vectors give a number. RuntimeError for sizes that
+    do not fit, numbers without dimensions, and two dtypes.
+
+    Example:
+      >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
+      torch.Size([5, 2, 4])
+    """
     if not input.ndim or not other.ndim:
         raise RuntimeError(
             "both arguments to matmul need to be at least 1D, but they are "
@@ -462,6 +470,11 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
     Of one operand without a sum (``einsum("ii->i", a)``) the result is a view. RuntimeError for an
     equation that is none or that the operands do not fit, ValueError for lists that make none.
+
+    Example:
+      >>> a, b = torch.arange(6.0).view(2, 3), torch.ones(3)
+      >>> torch.einsum("ij,j->i", a, b)
+      tensor([ 3., 12.])
     """
     if not isinstance(equation, str):
         equation, operands = from_lists((equation, *operands))

@@ -95,7 +95,16 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
             memory_format,
         )
 
-    function.__doc__ = f"Draw random numbers of the given size: {name}."
+    function.__doc__ = f"""Draw random numbers of the given size: {name}.
+
+    The size is numbers or one sequence of them; the dtype is a floating point or complex one.
+    NotImplementedError for others.
+
+    Example:
+      >>> _ = torch.manual_seed(0)
+      >>> torch.{name}(2, 3).shape, torch.{name}((4,), dtype=torch.float64).dtype
+      (torch.Size([2, 3]), torch.float64)
+    """
     like.__doc__ = f"Draw as ``{name}``, with the size, dtype and memory order of ``input``."
     composite(name, method=False)(function)
     composite(f"{name}_like", method=False)(like)
@@ -236,7 +245,13 @@ def randint(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
+    """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default.
+
+    Example:
+      >>> x = torch.randint(3, 6, (100,))
+      >>> x.dtype, sorted(set(x.tolist()))
+      (torch.int64, [3, 4, 5])
+    """
     if size is None:
         low, high, size = None, low, high
     low, high = _checked_range(*_range("randint", low, high))
@@ -324,7 +339,12 @@ def randperm(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Draw a random permutation of 0..n-1."""
+    """Draw a random permutation of 0..n-1.
+
+    Example:
+      >>> sorted(torch.randperm(4).tolist())
+      [0, 1, 2, 3]
+    """
     n = int(n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")

@@ -78,7 +78,12 @@ def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.
 
 @op(casts_out="dtype", needs="nothing")
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """Return the sum over ``dim`` (all by default); integers are summed in int64."""
+    """Return the sum over ``dim`` (all by default); integers are summed in int64.
+
+    Example:
+      >>> torch.tensor([[1, 2], [3, 4]]).sum(0), torch.tensor([True, True]).sum()
+      (tensor([4, 6]), tensor(2))
+    """
     return _total(added, input, dim, keepdim, dtype)
 
 
@@ -98,7 +103,13 @@ def _no_mean(name: str, given: str, x: Any) -> str:
 
 @op(casts_out=True, needs="nothing")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+    """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given.
+
+    Example:
+      >>> torch.tensor([[1.0, 3.0], [5.0, 7.0]]).mean(dim=1, keepdim=True)
+      tensor([[2.],
+              [6.]])
+    """
     x = input if dtype is None else casts.convert(input, dtype)
     if x.dtype.kind in "iub":
         raise RuntimeError(_no_mean("mean", "Input" if dtype is None else "Optional", x))
@@ -296,7 +307,15 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
         return along(input, *args, out=out, **kwargs)
 
     function.__doc__ = f"""Return the {name}imum of all elements; with ``dim``, values and indices
-    there; with another tensor, elementwise."""
+    there; with another tensor, elementwise.
+
+    RuntimeError, or IndexError with ``dim``, where there are no elements.
+
+    Example:
+      >>> x = torch.tensor([[1, 5], [7, 2]])
+      >>> x.{name}() == x.{name}(dim=0).values.{name}()
+      tensor(True)
+    """
     composite(name)(function)
 
 
@@ -307,7 +326,12 @@ _extremum("min", min_all, min_dim, NAMESPACES[""]["minimum"])
 @op(differentiable=False)
 def argmax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
-    int64."""
+    int64.
+
+    Example:
+      >>> torch.tensor([[1, 9], [8, 2]]).argmax(dim=1)
+      tensor([1, 0])
+    """
     return _arg(input, dim, keepdim, True, "argmax")
 
 
@@ -469,7 +493,12 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 
 @op(casts_out="dtype", needs="nothing", inplace=True)
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
-    """Return the running sum along ``dim``."""
+    """Return the running sum along ``dim``.
+
+    Example:
+      >>> torch.tensor([1, 2, 3]).cumsum(0)
+      tensor([1, 3, 6])
+    """
     x = _accumulated(input, dtype)
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")

@@ -121,6 +121,11 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
 
     Differs from PyTorch: of equal values the earlier ones are chosen and come first (0 before -0);
     PyTorch's order of them is its algorithm's. ``sorted=False`` is in order, too.
+
+    Example:
+      >>> values, indices = torch.tensor([3.0, 1.0, 2.0]).topk(2)
+      >>> values.tolist(), indices.tolist()
+      ([3.0, 2.0], [0, 2])
     """
     if input.dtype.kind == "c":
         raise RuntimeError("topk(): does not support complex dtypes on CPU")

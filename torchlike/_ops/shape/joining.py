@@ -69,6 +69,12 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
 
     ValueError for an empty list; RuntimeError when other sizes differ. 1-D tensors without elements
     are skipped.
+
+    Example:
+      >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
+      tensor([[0., 0.],
+              [1., 1.],
+              [1., 1.]])
     """
     return cat_op(tensors, dim if axis is None else axis, out=out)
 
@@ -94,7 +100,13 @@ def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
 
 @op(casts_out=True, method=False, needs="nothing", memory_order=_of_stacked)
 def stack(tensors: Inputs, dim: Int = 0):
-    """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
+    """Join tensors of one size along a new dimension. RuntimeError when sizes differ.
+
+    Example:
+      >>> torch.stack([torch.zeros(2), torch.ones(2)], dim=1)
+      tensor([[0., 1.],
+              [0., 1.]])
+    """
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]

@@ -23,7 +23,12 @@ class _Inplace(Module):
 
 
 class ReLU(_Inplace):
-    """``max(x, 0)``."""
+    """Return ``max(x, 0)`` of a tensor of any shape; with ``inplace`` the tensor is written.
+
+    Example:
+      >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+      tensor([0., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
@@ -209,7 +214,12 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """``x * Phi(x)``, exactly or with the tanh approximation."""
+    """Return ``x * Phi(x)`` of a tensor of any shape, exactly or by tanh (``approximate="tanh"``).
+
+    Example:
+      >>> torch.nn.GELU()(torch.tensor([0.0, 100.0]))
+      tensor([  0., 100.])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -293,7 +303,7 @@ class Sigmoid(Module):
 
 
 class Tanh(Module):
-    """``tanh(x)``."""
+    """Return ``tanh(x)`` of a tensor of any shape."""
 
     def forward(self, input: Tensor) -> Tensor:
         return input.tanh()

@@ -168,13 +168,41 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """(N, C_in, L) or (C_in, L) to (N, C_out, L_out)."""
+    """Convolve (N, C_in, L) or (C_in, L) to (N, C_out, L_out).
+
+    Arguments and errors are as of ``Conv2d``, with numbers for one dimension.
+
+    Example:
+      >>> torch.nn.Conv1d(2, 4, kernel_size=3, padding="same")(torch.ones(1, 2, 7)).shape
+      torch.Size([1, 4, 7])
+    """
 
     _ndim = 1
 
 
 class Conv2d(_Conv):
-    """(N, C_in, H, W) or (C_in, H, W) to (N, C_out, H_out, W_out)."""
+    """Convolve (N, C_in, H, W) or (C_in, H, W) to (N, C_out, H_out, W_out).
+
+    Args:
+      in_channels, out_channels: C_in and C_out. ``weight`` is (C_out, C_in / groups, kh, kw),
+        ``bias`` (C_out,).
+      kernel_size, stride, padding, dilation: a number, or one for each of the two dimensions;
+        ``padding`` also "valid" or "same".
+      groups: how many groups of channels are convolved apart.
+      bias: False leaves the bias out.
+      padding_mode: "zeros", "reflect", "replicate" or "circular".
+
+    Raises:
+      ValueError: ``groups`` does not divide the channels; an unknown ``padding`` or mode; "same"
+        with a stride.
+      RuntimeError: from a call, for other channels or dimensions, or a kernel larger than the
+        input.
+
+    Example:
+      >>> layer = torch.nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1)
+      >>> layer(torch.ones(1, 3, 32, 32)).shape
+      torch.Size([1, 8, 16, 16])
+    """
 
     _ndim = 2
 

@@ -48,7 +48,7 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """``(input - target)²``."""
+    """Compute ``(input - target)²`` of two tensors of one shape: the mean, the sum or each."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
@@ -126,7 +126,27 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of (N, C, …) logits and class indices (N, …) or probabilities (N, C, …)."""
+    """Compute the cross entropy of logits and class indices or probabilities.
+
+    Logits are (N, C, …) or (C,), class indices int64 of shape (N, …) or (), probabilities of the
+    logits' shape. The result has no dimensions, or with ``reduction="none"`` the shape (N, …).
+
+    Args:
+      weight: a factor for each class, (C,); "mean" divides by those of the targets.
+      ignore_index: targets of this value count nothing.
+      reduction: "mean", "sum" or "none".
+      label_smoothing: how much of each target is spread evenly over the classes, within [0, 1].
+
+    Raises:
+      IndexError: a class is out of range.
+      ValueError: other numbers of logits and targets.
+      RuntimeError: other shapes or dtypes.
+
+    Example:
+      >>> loss = torch.nn.CrossEntropyLoss()
+      >>> loss(torch.tensor([[9.0, 0.0], [0.0, 9.0]]), torch.tensor([0, 1])) < 0.001
+      tensor(True)
+    """
 
     def __init__(
         self,

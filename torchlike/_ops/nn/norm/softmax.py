@@ -131,7 +131,12 @@ _family(
     "softmax",
     softmax_op,
     """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
-    a dim out of range, NotImplementedError for integers without ``dtype``.""",
+    a dim out of range, NotImplementedError for integers without ``dtype``.
+
+    Example:
+      >>> torch.softmax(torch.zeros(2, 4), dim=-1).sum(-1)
+      tensor([1., 1.])
+    """,
 )
 _family("log_softmax", log_softmax_op, "Return ``log(softmax(input, dim))``, without overflow.")
 _family(

@@ -19,7 +19,12 @@ def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
 
 @composite()
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """Return a view with the dimensions in the given order."""
+    """Return a view with the dimensions in the given order.
+
+    Example:
+      >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
+      torch.Size([4, 2, 3])
+    """
     require_tensor(input, "permute")
     order = shape_arguments(
         dims if dims and not kwargs else one_argument(dims, kwargs, "permute", "dims"),
@@ -41,7 +46,12 @@ def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
 
 @composite(aliases=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return a view with two dimensions swapped."""
+    """Return a view with two dimensions swapped.
+
+    Example:
+      >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
+      torch.Size([4, 3, 2])
+    """
     require_tensor(input, "transpose")
     ndim = input.dim()
     a, b = errors.wrap_dim(dim0, ndim), errors.wrap_dim(dim1, ndim)

@@ -20,7 +20,12 @@ def require_dimensions(size: tuple[int, ...], name: str) -> None:
 
 @composite(method=False)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of consecutive pieces: of one size, or of the sizes in a list."""
+    """Return views of consecutive pieces: of one size, or of the sizes in a list.
+
+    Example:
+      >>> [tuple(part.shape) for part in torch.zeros(5).split(2)]
+      [(2,), (2,), (1,)]
+    """
     require_tensor(tensor, "split")
     size = tensor._geometry.size
     require_dimensions(size, "split")
@@ -67,7 +72,12 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return at most ``chunks`` consecutive views of (nearly) equal size."""
+    """Return at most ``chunks`` consecutive views of (nearly) equal size.
+
+    Example:
+      >>> [part.tolist() for part in torch.arange(5).chunk(2)]
+      [[0, 1, 2], [3, 4]]
+    """
     require_tensor(input, "chunk")
     require_dimensions(input._geometry.size, "chunk")
     if chunks <= 0:
