@@ -87,6 +87,8 @@ class PythonValues(TensorMethods):
         """Return the single element as a Python number; raise RuntimeError unless there is exactly
         one.
 
+        Inside ``torchlike.jit`` it is a JitCaptureError.
+
         Example:
           >>> torch.tensor([[1.5]]).item()
           1.5

@@ -245,7 +245,12 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 @no_grad()
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fill from a uniform distribution with variance ``gain² · 2 / (fan_in + fan_out)`` (Glorot and
-    Bengio, 2010)."""
+    Bengio, 2010), in place; returns the tensor. ValueError below two dimensions.
+
+    Example:
+      >>> torch.nn.init.xavier_uniform_(torch.empty(3, 3)).abs().max() <= 1
+      tensor(True)
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     a = math.sqrt(3.0) * std
@@ -255,7 +260,8 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 @no_grad()
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fill from a normal distribution with variance ``gain² · 2 / (fan_in + fan_out)`` (Glorot and
-    Bengio, 2010)."""
+    Bengio, 2010), in place; returns the tensor. ValueError below two dimensions.
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return tensor.normal_(0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator=generator)
 
@@ -277,7 +283,9 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Fill from a uniform distribution with variance ``gain² / fan`` (He et al., 2015)."""
+    """Fill from a uniform distribution with variance ``gain² / fan`` (He et al., 2015), in place;
+    returns the tensor. ValueError below two dimensions, and for an unknown ``mode``.
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -293,7 +301,9 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Fill from a normal distribution with variance ``gain² / fan`` (He et al., 2015)."""
+    """Fill from a normal distribution with variance ``gain² / fan`` (He et al., 2015), in place;
+    returns the tensor. ValueError below two dimensions, and for an unknown ``mode``.
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else tensor.normal_(0, std, generator=generator)
 

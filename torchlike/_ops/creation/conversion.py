@@ -178,6 +178,8 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     The tensor itself when nothing changes (unless ``copy``).
 
+    RuntimeError for a device that there is not.
+
     Example:
       >>> torch.tensor([1.9, -1.9]).to(torch.int64)
       tensor([ 1, -1])

@@ -239,6 +239,8 @@ def full(
 ) -> Tensor:
     """Return a tensor of the given size filled with a number (whose type decides the dtype).
 
+    RuntimeError for a negative size.
+
     Example:
       >>> torch.full((2, 2), 7)
       tensor([[7, 7],
@@ -408,6 +410,8 @@ def eye(
     requires_grad: Any = False,
 ) -> Tensor:
     """Return the identity matrix of n rows (and m columns).
+
+    RuntimeError for a negative number.
 
     Example:
       >>> torch.eye(2, 3)

@@ -146,6 +146,8 @@ def linspace(
 ) -> Tensor:
     """Return ``steps`` evenly spaced numbers, both ends included, computed from the nearer end.
 
+    RuntimeError for a negative number of steps.
+
     Example:
       >>> torch.linspace(0, 1, 5)
       tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])

@@ -35,7 +35,10 @@ def _unary_float(
     def pure(input: Input):
         return fn(*promoted_float(input))
 
-    pure.__doc__ = f"Return ``{name}`` elementwise; integers give the default float dtype."
+    pure.__doc__ = f"""Return ``{name}`` elementwise; integers give the default float dtype.
+
+    The input is a tensor of any shape, which is the result's. TypeError for what is no tensor.
+    """
     facts.setdefault("inplace", True)
     op(name, aliases=aliases, elementwise=True, **facts)(real_only(*real)(pure) if real else pure)
 

@@ -34,6 +34,9 @@ def where(
 
     With ``condition`` alone: where it is nonzero, a tuple of index tensors.
 
+    RuntimeError for a condition that is neither bool nor uint8, and for shapes that do not
+    broadcast.
+
     Example:
       >>> x = torch.tensor([-1.0, 2.0])
       >>> torch.where(x > 0, x, 0.0), torch.where(x > 0)
@@ -89,6 +92,8 @@ def _check_value(input: Any, mask: Any, value: Any) -> None:
 @op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]})
 def masked_fill(input: Input, mask: Input, value: Element):
     """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True.
+
+    The mask is of bool and broadcasts with ``input``. RuntimeError for another dtype or shape.
 
     Example:
       >>> torch.zeros(3).masked_fill(torch.tensor([True, False, True]), 1.0)
@@ -150,7 +155,10 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
 @composite()
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
-    columns."""
+    columns.
+
+    The number of rows depends on the values: compiled functions refuse it.
+    """
     require_tensor(input, "nonzero")
     if out is not None and not isinstance(out, Tensor):
         raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")

@@ -174,7 +174,10 @@ def _int_mm(input: Input, mat2: Input):
 
 @op(needs={"input": ["mat2"], "mat2": ["input"]})
 def bmm(input: Input, mat2: Input):
-    """Return the product of two batches of matrices."""
+    """Return the product of two batches of matrices.
+
+    (B, n, k) and (B, k, m) give (B, n, m). RuntimeError for other dimensions, sizes or two dtypes.
+    """
     if input.ndim != 3 or mat2.ndim != 3:
         raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
     _same_dtype(input, mat2)

@@ -247,6 +247,8 @@ def randint(
 ) -> Tensor:
     """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default.
 
+    RuntimeError unless ``low`` is below ``high``.
+
     Example:
       >>> x = torch.randint(3, 6, (100,))
       >>> x.dtype, sorted(set(x.tolist()))
@@ -340,6 +342,8 @@ def randperm(
     pin_memory: Any = False,
 ) -> Tensor:
     """Draw a random permutation of 0..n-1.
+
+    RuntimeError for a negative n.
 
     Example:
       >>> sorted(torch.randperm(4).tolist())

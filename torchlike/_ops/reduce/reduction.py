@@ -80,6 +80,9 @@ def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the sum over ``dim`` (all by default); integers are summed in int64.
 
+    ``dim`` is a number or a tuple; ``keepdim`` leaves those dimensions with size 1. IndexError for
+    a dimension out of range.
+
     Example:
       >>> torch.tensor([[1, 2], [3, 4]]).sum(0), torch.tensor([True, True]).sum()
       (tensor([4, 6]), tensor(2))
@@ -104,6 +107,9 @@ def _no_mean(name: str, given: str, x: Any) -> str:
 @op(casts_out=True, needs="nothing")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given.
+
+    ``dim`` is a number or a tuple; ``keepdim`` leaves those dimensions with size 1. IndexError for
+    a dimension out of range; NaN of no elements.
 
     Example:
       >>> torch.tensor([[1.0, 3.0], [5.0, 7.0]]).mean(dim=1, keepdim=True)
@@ -328,6 +334,8 @@ def argmax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
     int64.
 
+    IndexError for a dimension out of range, and where there are no elements.
+
     Example:
       >>> torch.tensor([[1, 9], [8, 2]]).argmax(dim=1)
       tensor([1, 0])
@@ -494,6 +502,9 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 @op(casts_out="dtype", needs="nothing", inplace=True)
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     """Return the running sum along ``dim``.
+
+    The result has the input's shape; integers are summed in int64. IndexError for a dimension out
+    of range.
 
     Example:
       >>> torch.tensor([1, 2, 3]).cumsum(0)

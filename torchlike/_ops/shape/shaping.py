@@ -176,7 +176,10 @@ def flip_op(input: Input, dims: Shape):
 
 @composite()
 def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """Return a copy with the order reversed along ``dims``."""
+    """Return a copy with the order reversed along ``dims``.
+
+    IndexError for a dimension out of range, RuntimeError for one that is named twice.
+    """
     return flip_op(
         input,
         shape_arguments(

@@ -565,7 +565,13 @@ class Module(StateDicts, Hooks, Conversions):
                 yield from module.named_modules(memo, below, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """Yield this module and all below it, each once, parents first."""
+        """Yield this module and all below it, each once, parents first.
+
+        Example:
+          >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+          >>> [type(module).__name__ for module in model.modules()]
+          ['Sequential', 'Linear', 'ReLU']
+        """
         for _, module in self.named_modules():
             yield module
 

@@ -17,6 +17,8 @@ from torchlike.tensor import Tensor
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view with a new dimension of size 1 at ``dim``.
 
+    ``dim`` is within ``[-input.dim() - 1, input.dim()]``; IndexError outside.
+
     Example:
       >>> torch.zeros(3).unsqueeze(0).shape, torch.zeros(3).unsqueeze(-1).shape
       (torch.Size([1, 3]), torch.Size([3, 1]))
@@ -37,6 +39,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 @composite()
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     """Return a view with dimensions of size 1 removed (all, or those named that have size 1).
+
+    IndexError for a dimension out of range.
 
     Example:
       >>> torch.zeros(1, 3, 1).squeeze().shape, torch.zeros(1, 3, 1).squeeze(0).shape
@@ -65,6 +69,8 @@ def squeeze_overload(dim: Any, *more: Any) -> int:
 @composite(namespaces=())
 def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
     """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size.
+
+    New dimensions may be put in front. RuntimeError for another size of a dimension that is not 1.
 
     Example:
       >>> torch.tensor([[1], [2]]).expand(-1, 3)

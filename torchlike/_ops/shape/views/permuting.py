@@ -21,6 +21,8 @@ def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Return a view with the dimensions in the given order.
 
+    RuntimeError unless each dimension is named once; IndexError for one out of range.
+
     Example:
       >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
       torch.Size([4, 2, 3])
@@ -48,6 +50,8 @@ def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dimensions swapped.
 
+    Negative dimensions count from the end. IndexError for one out of range.
+
     Example:
       >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
       torch.Size([4, 3, 2])
@@ -64,7 +68,10 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @composite()
 def t(input: Tensor) -> Tensor:
-    """Return the transpose of a tensor with at most two dimensions."""
+    """Return the transpose of a tensor with at most two dimensions.
+
+    RuntimeError for more dimensions.
+    """
     require_tensor(input, "t")
     if input.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")

@@ -146,6 +146,9 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     """Return a view where strides allow one, else a copy in the new shape.
 
+    One size may be -1, which is what is left. RuntimeError for a shape of another number of
+    elements.
+
     Example:
       >>> torch.arange(6).reshape(2, -1).T.reshape(6)
       tensor([0, 3, 1, 4, 2, 5])
@@ -184,6 +187,9 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 @composite()
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join the dimensions ``start_dim..end_dim`` into one (a view where possible).
+
+    IndexError for a dimension out of range, RuntimeError where ``end_dim`` comes before
+    ``start_dim``.
 
     Example:
       >>> torch.zeros(2, 3, 4).flatten(1).shape

@@ -22,6 +22,9 @@ def require_dimensions(size: tuple[int, ...], name: str) -> None:
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive pieces: of one size, or of the sizes in a list.
 
+    The last piece is smaller where the size does not divide. RuntimeError for a negative size, and
+    for a list whose sum is not the dimension's size.
+
     Example:
       >>> [tuple(part.shape) for part in torch.zeros(5).split(2)]
       [(2,), (2,), (1,)]
@@ -73,6 +76,8 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return at most ``chunks`` consecutive views of (nearly) equal size.
+
+    RuntimeError for ``chunks`` below 1.
 
     Example:
       >>> [part.tolist() for part in torch.arange(5).chunk(2)]
@@ -131,7 +136,10 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @composite()
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return all indices of a dimension, each a view without it."""
+    """Return all indices of a dimension, each a view without it.
+
+    Returns a tuple with as many tensors as the dimension has. IndexError for one out of range.
+    """
     require_tensor(input, "unbind")
     size = input._geometry.size
     if not size:
