@@ -147,7 +147,17 @@ class set_multithreading_enabled(_Setting):
 
 
 class inference_mode(DecoratingContext):
-    """``no_grad``, and tensors made inside can never require grad."""
+    """Record no operations within, as ``no_grad``; tensors made inside can never require grad.
+
+    Args:
+      mode: False is ``inference_mode`` switched off.
+
+    Example:
+      >>> with torch.inference_mode():
+      ...     y = torch.ones(2)
+      >>> y.is_inference()
+      True
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):

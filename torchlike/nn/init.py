@@ -303,6 +303,10 @@ def kaiming_normal_(
 ) -> Tensor:
     """Fill from a normal distribution with variance ``gain² / fan`` (He et al., 2015), in place;
     returns the tensor. ValueError below two dimensions, and for an unknown ``mode``.
+
+    Example:
+      >>> torch.nn.init.kaiming_normal_(torch.empty(4, 3), nonlinearity="relu").shape
+      torch.Size([4, 3])
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else tensor.normal_(0, std, generator=generator)

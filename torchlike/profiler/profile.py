@@ -132,6 +132,12 @@ class profile:
     Other arguments are accepted. Differs from PyTorch: what is recorded are regions
     (``record_function``), calls of compiled programs, and the operations that XLA has made of each,
     fused and by XLA's names; what NumPy computes for small tensors is not.
+
+    Example:
+      >>> with torch.profiler.profile() as profile:
+      ...     y = torch.ones(2) + 1
+      >>> type(profile.events()).__name__
+      'EventList'
     """
 
     def __init__(

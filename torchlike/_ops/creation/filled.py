@@ -301,9 +301,11 @@ def _like(name: str, default: Any) -> None:
         preserve_strides(made, input, memory_format)
         return boxes.lifted_as(mixed_operands.installed.alike(made, input), input)
 
-    function.__doc__ = (
-        f"Return ``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
-    )
+    function.__doc__ = f"""Return ``{name.removesuffix("_like")}`` with the size and dtype of
+    ``input``.
+
+    Device, layout and memory order are those of ``input``, too, unless they are given.
+    """
     composite(name, method=False)(function)
 
 

@@ -137,7 +137,14 @@ def matmul(input: Input, other: Input):
 
 @op(needs={"input": ["mat2"], "mat2": ["input"]})
 def mm(input: Input, mat2: Input):
-    """Return the product of two matrices."""
+    """Return the product of two matrices.
+
+    (n, k) and (k, m) give (n, m). RuntimeError for other dimensions, sizes or two dtypes.
+
+    Example:
+      >>> torch.mm(torch.eye(2), torch.ones(2, 3)).shape
+      torch.Size([2, 3])
+    """
     if input.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError("self must be a matrix" if input.ndim != 2 else "mat2 must be a matrix")
     _same_dtype(input, mat2)
@@ -392,7 +399,12 @@ def addbmm(
 )
 def linear(input: Input, weight: Input, bias: OptInput = None):
     """Return ``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,)
-    or what else broadcasts to (…, out). RuntimeError for other sizes."""
+    or what else broadcasts to (…, out). RuntimeError for other sizes.
+
+    Example:
+      >>> torch.nn.functional.linear(torch.ones(5, 3), torch.ones(2, 3), torch.zeros(2)).shape
+      torch.Size([5, 2])
+    """
     _same_dtype(input, weight)
     if not (input.ndim and weight.ndim):
         raise RuntimeError(

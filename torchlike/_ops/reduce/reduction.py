@@ -446,9 +446,16 @@ def _spread(name: str, spec: Any) -> None:
             )
         return spec(input, dim, correction, keepdim, out=out)
 
-    function.__doc__ = (
-        f"Return the {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
-    )
+    function.__doc__ = f"""Return the {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by
+    default.
+
+    ``dim`` is a number, a tuple, or None for all. NaN, with a warning, where there are no more
+    elements than ``correction``.
+
+    Example:
+      >>> torch.tensor([1.0, 3.0]).{name}(correction=0)
+      tensor(1.)
+    """
     composite(name)(function)
 
 

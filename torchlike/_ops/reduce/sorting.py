@@ -82,6 +82,11 @@ def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     named pair.
 
     Always stable; NaN counts as the largest value.
+
+    Example:
+      >>> values, indices = torch.sort(torch.tensor([3, 1, 2]))
+      >>> values.tolist(), indices.tolist()
+      ([1, 2, 3], [1, 2, 0])
     """
     return sort_op(input, *_sort_arguments("sort", args, kwargs), out=out)
 

@@ -291,6 +291,11 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     "xy".
 
     UserWarning, once, where it is left out.
+
+    Example:
+      >>> x, y = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+      >>> x.tolist(), y.shape
+      ([[0, 0, 0], [1, 1, 1]], torch.Size([2, 3]))
     """
     parts = list(_spread(tensors))
     if not parts:

@@ -113,6 +113,10 @@ def repeat_interleave(
     ``repeats`` is a number or a vector of counts; with a single argument, that is the counts and
     the result the positions. ``output_size`` (the total) is needed under jit. RuntimeError for
     another total than the counts have.
+
+    Example:
+      >>> torch.tensor([1, 2]).repeat_interleave(torch.tensor([2, 1]))
+      tensor([1, 1, 2])
     """
     require_tensor(input, "repeat_interleave")
     if repeats is None:

@@ -82,7 +82,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """``x1ᵀ A x2 + b``: (…, in1_features) and (…, in2_features) to (…, out_features)."""
+    """Return ``x1ᵀ A x2 + b``: (…, in1_features) and (…, in2_features) to (…, out_features)."""
 
     weight: Any
     bias: Any

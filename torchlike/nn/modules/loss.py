@@ -41,7 +41,7 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``."""
+    """Compute ``|input - target|``: the mean, the sum or each."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
@@ -269,7 +269,9 @@ class KLDivLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    """Compute ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1: the mean, the sum
+    or each.
+    """
 
     def __init__(
         self,
@@ -286,14 +288,16 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))``."""
+    """Compute ``log(1 + exp(-target * input))``: the mean, the sum or each."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """Compute ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1: the mean,
+    the sum or each.
+    """
 
     def __init__(
         self,
@@ -312,7 +316,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """Compute ``max(0, -target * (input1 - input2) + margin)``: the mean, the sum or each."""
 
     def __init__(
         self,
@@ -381,7 +385,9 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``."""
+    """Compute ``max(0, d(anchor, positive) - d(anchor, negative) + margin)``: the mean, the sum or
+    each.
+    """
 
     def __init__(
         self,

@@ -123,7 +123,15 @@ def clip_grad_norm(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Clamp every element of the gradients to ``±clip_value``, in place."""
+    """Clamp every element of the gradients to ``±clip_value``, in place.
+
+    Example:
+      >>> w = torch.nn.Parameter(torch.ones(2))
+      >>> w.grad = torch.tensor([3.0, -0.5])
+      >>> torch.nn.utils.clip_grad_value_([w], 1.0)
+      >>> w.grad
+      tensor([ 1.0000, -0.5000])
+    """
     bound = float(clip_value)
     for grad in _gradients(parameters):
         grad.clamp_(min=-bound, max=bound)

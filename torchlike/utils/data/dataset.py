@@ -150,6 +150,11 @@ def random_split(
     to 1.
 
     ValueError when the lengths do not sum to the dataset's.
+
+    Example:
+      >>> parts = torch.utils.data.random_split(range(10), [0.8, 0.2])
+      >>> [len(part) for part in parts]
+      [8, 2]
     """
     n = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:

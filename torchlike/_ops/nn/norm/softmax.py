@@ -176,6 +176,10 @@ def normalize(
 
     Differs from PyTorch: a float16 vector of zeros gives zeros. There ``eps`` is rounded to 0 and
     the result is NaN.
+
+    Example:
+      >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]])).norm().item() == 1
+      True
     """
     require_tensor(input, "normalize")
     return normalize_op(input, p, dim, eps, out=out)
@@ -223,6 +227,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     RuntimeError unless ``tensor`` is int64 and its values lie in ``[0, num_classes)`` (checked
     when not capturing; out of range gives a row of zeros inside jit). ``num_classes=-1`` asks for
     the largest value and so cannot be used inside jit.
+
+    Example:
+      >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), num_classes=3)
+      tensor([[1, 0, 0],
+              [0, 0, 1]])
     """
     require_tensor(tensor, "one_hot", "tensor")
     if tensor.dtype is not dtypes.int64:
