@@ -169,7 +169,12 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return offset
 
     def dim(self) -> int:
-        """Return the number of dimensions."""
+        """Return the number of dimensions.
+
+        Example:
+          >>> torch.zeros(2, 3).dim(), torch.tensor(1.0).dim()
+          (2, 0)
+        """
         view = self._view
         return len(self._storage.shape if view is None else view.geometry.size)
 
@@ -180,7 +185,12 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return len(self._storage.shape if view is None else view.geometry.size)
 
     def numel(self) -> int:
-        """Return the number of elements."""
+        """Return the number of elements.
+
+        Example:
+          >>> torch.zeros(2, 3).numel()
+          6
+        """
         return math.prod(self.shape)
 
     @property

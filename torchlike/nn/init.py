@@ -91,7 +91,12 @@ def _put(tensor: Tensor, values: np.ndarray) -> Tensor:
 @asks("uniform_:  | tensor a=0.0 b=1.0 generator=None")
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill a tensor from the uniform distribution on ``[a, b)``, in place; returns it."""
+    """Fill a tensor from the uniform distribution on ``[a, b)``, in place; returns it.
+
+    Example:
+      >>> torch.nn.init.uniform_(torch.empty(100), -1, 1).abs().max() <= 1
+      tensor(True)
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
@@ -134,7 +139,12 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill a tensor with zeros, in place and without recording it; returns it."""
+    """Fill a tensor with zeros, in place and without recording it; returns it.
+
+    Example:
+      >>> torch.nn.init.zeros_(torch.empty(2))
+      tensor([0., 0.])
+    """
     if _is_handled(tensor):
         with no_grad():
             return tensor.zero_()

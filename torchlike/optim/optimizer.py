@@ -320,6 +320,13 @@ class Optimizer:
 
         Differs from PyTorch: copies the tensors. There, later steps write into those of
         ``state_dict``, so that loading it a second time does not go back to where it was saved.
+
+        Example:
+          >>> a = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.5)
+          >>> b = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+          >>> b.load_state_dict(a.state_dict())
+          >>> b.param_groups[0]["lr"]
+          0.5
         """
         state_dict = self._changed("load_state_dict_pre", dict(state_dict))
         saved = copy.deepcopy(

@@ -334,7 +334,14 @@ def zero_op(input: Input):
 
 @composite()
 def zero_(input: Tensor) -> Tensor:
-    """Set every element to zero."""
+    """Set every element to zero.
+
+    Returns the tensor. RuntimeError for a leaf that requires grad, unless in ``no_grad``.
+
+    Example:
+      >>> torch.ones(2).zero_()
+      tensor([0., 0.])
+    """
     return zero_op.spec.in_place(input)
 
 

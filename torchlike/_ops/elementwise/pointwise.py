@@ -251,6 +251,10 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """Return ``input ** exponent``, broadcast and promoted.
 
     RuntimeError for integers to a negative integer power.
+
+    Example:
+      >>> torch.tensor([1, 2, 3]) ** 2, torch.pow(2, torch.tensor([0.5, 1.0]))[1]
+      (tensor([1, 4, 9]), tensor(2.))
     """
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise TypeError(

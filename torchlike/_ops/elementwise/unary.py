@@ -156,7 +156,12 @@ def positive(input: Tensor) -> Tensor:
     aliases=("absolute",),
 )
 def abs(input: Input):
-    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor.
+
+    Example:
+      >>> torch.abs(torch.tensor([-1, 2])), torch.tensor(3 + 4j).abs()
+      (tensor([1, 2]), tensor(5.))
+    """
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
 
 

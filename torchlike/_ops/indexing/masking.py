@@ -158,6 +158,11 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     columns.
 
     The number of rows depends on the values: compiled functions refuse it.
+
+    Example:
+      >>> torch.tensor([[0, 7], [8, 0]]).nonzero()
+      tensor([[0, 1],
+              [1, 0]])
     """
     require_tensor(input, "nonzero")
     if out is not None and not isinstance(out, Tensor):

@@ -120,7 +120,15 @@ _size_function(
 def uniform_(
     input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **kw: Any
 ) -> Tensor:
-    """Fill with uniform numbers of ``[from, to)``. RuntimeError when from > to."""
+    """Fill with uniform numbers of ``[from, to)``. RuntimeError when from > to.
+
+    Returns the tensor, of any shape and a floating point dtype.
+
+    Example:
+      >>> x = torch.empty(100).uniform_(2, 3)
+      >>> bool(((x >= 2) & (x < 3)).all())
+      True
+    """
     low = float(plain_number(kw.pop("from", kw.pop("a", from_)), "uniform_", "from", 1))
     high = float(plain_number(kw.pop("b", to), "uniform_", "to", 2))
     dtype = input.dtype.numpy
@@ -136,7 +144,14 @@ def uniform_(
 
 @composite(namespaces=())
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with normal numbers. RuntimeError when std is negative."""
+    """Fill with normal numbers. RuntimeError when std is negative.
+
+    Returns the tensor, of any shape and a floating point or complex dtype.
+
+    Example:
+      >>> torch.empty(3).normal_(mean=5, std=0)
+      tensor([5., 5., 5.])
+    """
     plain_number(mean, "normal_", "mean", 1)
     _check_std(plain_number(std, "normal_", "std", 2))
     dtype = input.dtype.numpy

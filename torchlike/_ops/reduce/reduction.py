@@ -154,14 +154,29 @@ def _nonzero(x: Any) -> jax.Array:
 
 @op(differentiable=False, casts_out="truth")
 def all(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``.
+
+    IndexError for a dimension out of range.
+
+    Example:
+      >>> x = torch.tensor([[1, 0], [1, 1]])
+      >>> x.all(), x.all(dim=1)
+      (tensor(False), tensor([False,  True]))
+    """
     found = jnp.all(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
 @op(differentiable=False, casts_out="truth")
 def any(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``.
+
+    IndexError for a dimension out of range.
+
+    Example:
+      >>> torch.tensor([[0, 0], [1, 0]]).any(dim=1)
+      tensor([False,  True])
+    """
     found = jnp.any(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 

@@ -27,7 +27,15 @@ from torchlike.tensor import Tensor, wrap
 @op(namespaces=(), needs="nothing")
 def repeat(input: Input, repeats: Shape):
     """Return the tensor copied ``repeats[d]`` times along each dimension; extra ones are
-    prepended."""
+    prepended.
+
+    RuntimeError for fewer numbers than dimensions.
+
+    Example:
+      >>> torch.tensor([1, 2]).repeat(2, 2)
+      tensor([[1, 2, 1, 2],
+              [1, 2, 1, 2]])
+    """
     if len(repeats) < input.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -183,6 +191,10 @@ def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Return a copy with the order reversed along ``dims``.
 
     IndexError for a dimension out of range, RuntimeError for one that is named twice.
+
+    Example:
+      >>> torch.arange(3).flip(0)
+      tensor([2, 1, 0])
     """
     return flip_op(
         input,

@@ -303,7 +303,12 @@ class Sigmoid(Module):
 
 
 class Tanh(Module):
-    """Return ``tanh(x)`` of a tensor of any shape."""
+    """Return ``tanh(x)`` of a tensor of any shape.
+
+    Example:
+      >>> torch.nn.Tanh()(torch.zeros(2))
+      tensor([0., 0.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return input.tanh()

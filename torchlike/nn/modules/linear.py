@@ -13,7 +13,12 @@ from torchlike.tensor import Tensor
 
 
 class Identity(Module):
-    """Return the input as it is, whatever arguments the module was made with."""
+    """Return the input as it is, whatever arguments the module was made with.
+
+    Example:
+      >>> torch.nn.Identity(54)(torch.ones(2))
+      tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

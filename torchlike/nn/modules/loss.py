@@ -48,7 +48,12 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Compute ``(input - target)²`` of two tensors of one shape: the mean, the sum or each."""
+    """Compute ``(input - target)²`` of two tensors of one shape: the mean, the sum or each.
+
+    Example:
+      >>> torch.nn.MSELoss(reduction="sum")(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+      tensor(4.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)

@@ -226,7 +226,12 @@ class Module(StateDicts, Hooks, Conversions):
     def eval(self) -> Self:
         """Switch this module and all below it to evaluation mode: ``train(False)``.
 
-        Gives itself.
+        Gives itself. Dropout passes on what it gets then, and batch norm uses its running
+        statistics.
+
+        Example:
+          >>> torch.nn.Dropout().eval().training
+          False
         """
         return self.train(False)
 

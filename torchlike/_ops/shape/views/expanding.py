@@ -116,7 +116,15 @@ def _type_name(t: Tensor) -> str:
 
 @composite(namespaces=())
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """Expand to ``other.size()``."""
+    """Expand to ``other.size()``.
+
+    RuntimeError for another size of a dimension that is not 1.
+
+    Example:
+      >>> torch.tensor([[1], [2]]).expand_as(torch.zeros(2, 2))
+      tensor([[1, 1],
+              [2, 2]])
+    """
     return input.expand(other.shape)
 
 

@@ -71,6 +71,10 @@ def t(input: Tensor) -> Tensor:
     """Return the transpose of a tensor with at most two dimensions.
 
     RuntimeError for more dimensions.
+
+    Example:
+      >>> torch.zeros(2, 3).t().shape
+      torch.Size([3, 2])
     """
     require_tensor(input, "t")
     if input.dim() > 2:
