@@ -41,6 +41,18 @@ def _require_float(dtype: np.dtype, name: str) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar}'")
 
 
+_SAYS = """Draw random numbers of the given size: {name}.
+
+The size is numbers or one sequence of them; the dtype is a floating point or complex one.
+NotImplementedError for others.
+
+Example:
+  >>> _ = torch.manual_seed(0)
+  >>> torch.{name}(2, 3).shape, torch.{name}((4,), dtype=torch.float64).dtype
+  (torch.Size([2, 3]), torch.float64)
+"""
+
+
 def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None:
     """Register ``name`` and ``name_like``, which draw from ``fill_of(shape, dtype,
     contiguous)``."""
@@ -95,16 +107,7 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
             memory_format,
         )
 
-    function.__doc__ = f"""Draw random numbers of the given size: {name}.
-
-    The size is numbers or one sequence of them; the dtype is a floating point or complex one.
-    NotImplementedError for others.
-
-    Example:
-      >>> _ = torch.manual_seed(0)
-      >>> torch.{name}(2, 3).shape, torch.{name}((4,), dtype=torch.float64).dtype
-      (torch.Size([2, 3]), torch.float64)
-    """
+    function.__doc__ = _SAYS.format(name=name)
     like.__doc__ = f"Draw as ``{name}``, with the size, dtype and memory order of ``input``."
     composite(name, method=False)(function)
     composite(f"{name}_like", method=False)(like)
