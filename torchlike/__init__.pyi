@@ -708,16 +708,16 @@ def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor, *, out: Ten
 row."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def abs_(input: Tensor) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``acos`` elementwise; integers give the default float dtype."""
@@ -1320,7 +1320,8 @@ def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, de
     """Return a tensor of the given size, in memory in the order of ``memory_format``."""
 
 def empty_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """Return ``empty`` with the size and dtype of ``input``."""
+    """Return ``empty`` with the size and dtype of
+``input``."""
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """Return a tensor whose dimensions lie in memory in the order ``physical_layout``, slowest
@@ -1484,7 +1485,8 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     """Return a tensor of the given size filled with a number (whose type decides the dtype)."""
 
 def full_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """Return ``full`` with the size and dtype of ``input``."""
+    """Return ``full`` with the size and dtype of
+``input``."""
 
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor:
     """Observe a tensor's range and round the tensor to levels, by two switches (tensors of one
@@ -2116,7 +2118,8 @@ def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, dev
     """Return a tensor of the given size, filled with 1."""
 
 def ones_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """Return ``ones`` with the size and dtype of ``input``."""
+    """Return ``ones`` with the size and dtype of
+``input``."""
 
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """Compute ``linalg.householder_product``."""
@@ -2521,7 +2524,8 @@ def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None
     """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
 
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-    """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+    """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by
+default."""
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
     """Return the standard deviation and the mean."""
@@ -2705,7 +2709,8 @@ def vander(x: Tensor, N: _int | None = None, increasing: Any = False) -> Tensor:
 ``increasing``."""
 
 def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-    """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+    """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by
+default."""
 
 def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
     """Return the variance and the mean."""
@@ -2755,4 +2760,5 @@ def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, de
     """Return a tensor of the given size, filled with 0."""
 
 def zeros_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """Return ``zeros`` with the size and dtype of ``input``."""
+    """Return ``zeros`` with the size and dtype of
+``input``."""

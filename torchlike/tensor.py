@@ -32,6 +32,14 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     Made by the creation functions (``torchlike.tensor``, ``zeros``, ``randn``, …), by
     ``torchlike.from_jax`` and by ops; ``t.jax()`` gives the array.
+
+    Example:
+      >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+      >>> row = x[0]
+      >>> row += 10
+      >>> x, x.shape
+      (tensor([[11., 12.],
+              [ 3.,  4.]]), torch.Size([2, 2]))
     """
 
     __module__ = "torchlike"
@@ -134,7 +142,12 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     def size(self, dim: int | None = None) -> Any:
         """Return ``shape``, or the size of one dimension. IndexError when ``dim`` is out of
-        range."""
+        range.
+
+        Example:
+          >>> torch.zeros(2, 3).size(), torch.zeros(2, 3).size(-1)
+          (torch.Size([2, 3]), 3)
+        """
         shape = self.shape
         if dim is None:
             return shape
@@ -156,7 +169,12 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return offset
 
     def dim(self) -> int:
-        """Return the number of dimensions."""
+        """Return the number of dimensions.
+
+        Example:
+          >>> torch.zeros(2, 3).dim(), torch.tensor(1.0).dim()
+          (2, 0)
+        """
         view = self._view
         return len(self._storage.shape if view is None else view.geometry.size)
 
@@ -167,7 +185,12 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return len(self._storage.shape if view is None else view.geometry.size)
 
     def numel(self) -> int:
-        """Return the number of elements."""
+        """Return the number of elements.
+
+        Example:
+          >>> torch.zeros(2, 3).numel()
+          6
+        """
         return math.prod(self.shape)
 
     @property
@@ -294,6 +317,10 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         """Start (or stop) recording ops on this leaf, in place.
 
         RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
+
+        Example:
+          >>> torch.ones(2).requires_grad_()
+          tensor([1., 1.], requires_grad=True)
         """
         # A view whose history is refused (view_history.rejoin) is asked for its flag only.
         if self._node is not None if self._made_by else not self.is_leaf:
@@ -573,9 +600,25 @@ def wrap(array: Any) -> Tensor:
 
 
 def from_jax(array: Any) -> Tensor:
-    """Make a tensor with the value of a jax array (which stays as it is: writes make new arrays),
-    or of a NumPy array or number, which is copied. TypeError for anything else, and for a dtype
-    that PyTorch does not have."""
+    """Make a tensor with the value of a JAX array (which stays as it is: writes make new arrays),
+    or of a NumPy array or number, which is copied.
+
+    Args:
+      array: the array, of any shape and of a dtype that PyTorch has.
+
+    Returns:
+      a tensor of its shape and dtype, on its device, without history.
+
+    Raises:
+      TypeError: no array and no number, or a dtype that PyTorch does not have.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> array = jnp.ones(2, jnp.float32)
+      >>> t = torchlike.from_jax(array)
+      >>> t.add_(1), array.tolist()
+      (tensor([2., 2.]), [1.0, 1.0])
+    """
     if not isinstance(array, (jax.Array, np.ndarray, np.generic)):
         raise TypeError(f"from_jax expects a jax.Array or NumPy array, not {type(array).__name__}")
     dtypes.from_numpy_dtype(array.dtype)

@@ -51,6 +51,10 @@ def test_pages_lie_as_in_the_project(tmp_path):
         ("``x * 2`` is a_b", r"`x * 2` is a\_b"),
         ("One.\n\n    x = 1", "One.\n\n```text\nx = 1\n```"),
         ("Args:\n  a: one\n    and on\n  b: two", "**Args:**\n\n- a: one and on\n- b: two"),
+        (
+            "Say it.\n\nExample:\n  >>> f(*x)\n  3",
+            "Say it.\n\n**Example:**\n\n```pycon\n>>> f(*x)\n3\n```",
+        ),
     ],
 )
 def test_docstrings_as_markdown(said, shown):

@@ -195,7 +195,9 @@ def prose(text: str) -> str:
 
 def _section(head: str, body: str) -> str:
     """Write ``Args:`` and its kin as a list with an entry for each line that is not further
-    indented."""
+    indented, and ``Example:`` as code."""
+    if ">>> " in body:
+        return f"**{head}**\n\n```pycon\n{body}\n```"
     entries = re.split(r"\n(?=\S)", body)
     listed = "\n".join(f"- {_escaped(' '.join(e.split()))}" for e in entries)
     return f"**{head}**\n\n{listed}"

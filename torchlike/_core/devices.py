@@ -43,7 +43,14 @@ _PLATFORMS = {"cpu": ("cpu",), "cuda": ("cuda", "gpu", "rocm"), "xla": ("tpu",),
 class device:
     """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``.
 
-    Also a context manager: inside ``with device(...)`` new tensors are made there.
+    Also a context manager: inside ``with device(...)`` new tensors are made there. RuntimeError for
+    an unknown type.
+
+    Example:
+      >>> with torch.device("meta"):
+      ...     x = torch.zeros(1000, 1000)
+      >>> x.device, x.shape
+      (device(type='meta'), torch.Size([1000, 1000]))
     """
 
     __module__ = "torchlike"

@@ -208,6 +208,16 @@ class JitCaptureError(RuntimeError):
 
     The capture ends with it also where the code catches it: what an ``except`` does instead is
     never what the compiled function does.
+
+    Example:
+      >>> @torchlike.jit
+      ... def step(x):
+      ...     return x.tolist()
+      >>> try:
+      ...     step(torch.ones(2))
+      ... except torchlike.jit.JitCaptureError:
+      ...     print("refused")
+      refused
     """
 
     #: Whether it was asked that this be raised (True), or the function run eagerly (False), instead

@@ -146,16 +146,16 @@ occur."""
     def __xor__(self, other: Any) -> Tensor: ...
 
     def abs(self, *, out: Tensor | None = None) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def abs_(self) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def absolute(self, *, out: Tensor | None = None) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def absolute_(self) -> Tensor:
-        """Return the absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value elementwise; the modulus (real) of a complex tensor."""
 
     def acos(self, *, out: Tensor | None = None) -> Tensor:
         """Return ``acos`` elementwise; integers give the default float dtype."""
@@ -1666,7 +1666,8 @@ sparse, with all elements of the rows where ``mat1`` has any. Raises RuntimeErro
 and JitCaptureError under a jit."""
 
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-        """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+        """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by
+default."""
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: _str = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor:
         """Return the short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
@@ -1861,7 +1862,8 @@ own)."""
         """RuntimeError: this tensor is of another layout than has ``values``."""
 
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-        """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+        """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by
+default."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the inner product of two vectors, the first conjugated."""

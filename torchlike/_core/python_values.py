@@ -85,7 +85,14 @@ class PythonValues(TensorMethods):
 
     def item(self: Any) -> Any:
         """Return the single element as a Python number; raise RuntimeError unless there is exactly
-        one."""
+        one.
+
+        Inside ``torchlike.jit`` it is a JitCaptureError.
+
+        Example:
+          >>> torch.tensor([[1.5]]).item()
+          1.5
+        """
         if self.numel() != 1:
             raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
         try:
@@ -97,7 +104,12 @@ class PythonValues(TensorMethods):
 
     def tolist(self: Any) -> Any:
         """Return the elements as (nested) Python lists; a number for a 0-dim tensor. RuntimeError
-        for a class with ``__torch_dispatch__``."""
+        for a class with ``__torch_dispatch__``.
+
+        Example:
+          >>> torch.tensor([[1, 2]]).tolist()
+          [[1, 2]]
+        """
         if self._handles:
             raise RuntimeError(
                 f".tolist() is not supported for tensor subclasses, got {type(self).__name__}"
@@ -112,6 +124,12 @@ class PythonValues(TensorMethods):
 
         RuntimeError when the tensor requires grad (unless ``force``, which also copies from an
         accelerator); TypeError for bfloat16, which NumPy does not have.
+
+        Example:
+          >>> x = torch.zeros(2)
+          >>> x.numpy()[0] = 5
+          >>> x
+          tensor([5., 0.])
         """
         self._check_numpy(force)
         if type(self._storage.cell) in KINDS:

@@ -142,7 +142,15 @@ class StoredValues(TensorMethods):
 
     def jax(self: Any) -> Any:
         """Return the value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has
-        no history: gradients end there."""
+        no history: gradients end there.
+
+        Returns:
+          an array of the tensor's shape, dtype and device; inside ``torchlike.jit`` a tracer.
+
+        Example:
+          >>> torch.ones(2).jax() + 1
+          Array([2., 2.], dtype=float32)
+        """
         array, capture = self._read(), modes.current.capture
         if type(array) in KINDS:
             return array.as_jax()

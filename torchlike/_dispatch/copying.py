@@ -33,6 +33,12 @@ def copy_(
     RuntimeError when the shapes do not broadcast, or when the two partly overlap in memory (but
     not when an ``expanded`` source does: PyTorch does not look at those). Without gradients a write
     into a view is one compiled call in the storage's own memory.
+
+    Example:
+      >>> x = torch.zeros(2, 2)
+      >>> x.copy_(torch.tensor([1, 2]))
+      tensor([[1., 2.],
+              [1., 2.]])
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"copy_(): expected a Tensor to write to, not {type(target).__name__}")

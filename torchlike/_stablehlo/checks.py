@@ -106,7 +106,23 @@ class SavedWords(Words):
 
 
 class Checks:
-    """The checks of one saved program, whose calls give words."""
+    """The checks of one saved program, whose calls give words.
+
+    ``save_stablehlo`` and ``to_jax`` give them with ``checks=True``.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> example = (torch.tensor([0]),)
+      >>> program = torchlike.export.to_jax(torch.nn.Embedding(4, 2), example, checks=True)
+      >>> def call(index):
+      ...     return program.exported.call(program.parameters, program.buffers, jnp.array([index]))
+      >>> program.checks.raise_for(call(3)[1])
+      >>> try:
+      ...     program.checks.raise_for(call(4)[1])
+      ... except IndexError as error:
+      ...     print(str(error).splitlines()[0])
+      index out of range in self
+    """
 
     def __init__(self, name: str, sites: Sequence[Site]) -> None:
         self.sites = sites
@@ -123,15 +139,25 @@ class Checks:
             self._words.add(word)
 
     def raise_for(self, word: Any) -> None:
-        """Raise the error that a word of the program stands for, if any. The word is an array of
-        four integers: the number of the check that failed first (from 1 on; 0 for none), and the
-        numbers of its text."""
+        """Raise the error that a word of the program stands for, if any.
+
+        Args:
+          word: an array of four integers: the number of the check that failed first (from 1 on; 0
+            for none), and the numbers of its text.
+
+        Raises:
+          IndexError, RuntimeError, …: the eager error, with its text.
+        """
         self._words.read(word)
 
     def described(self) -> list[dict[str, Any]]:
-        """Return the checks as plain data, in the order of their numbers: the error, its text (in
-        which ``{0}`` is the word's second number), which of these numbers are the bits of a
-        float64, and the line."""
+        """Return the checks as plain data.
+
+        Returns:
+          a dictionary for each, in the order of their numbers: the error, its text (in which
+          ``{0}`` is the word's second number), which of these numbers are the bits of a float64,
+          and the line.
+        """
         return described(self.sites)
 
     def _bind(self, word: jax.Array) -> None:

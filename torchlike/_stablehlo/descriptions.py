@@ -12,7 +12,18 @@ from torchlike.tensor import Tensor
 
 
 class Unexportable(RuntimeError):
-    """A function that holds what an exported program cannot."""
+    """A function that holds what an exported program cannot.
+
+    ``torch.export``, ``torch.jit.save``, ``to_jax`` and ``save_stablehlo`` raise it; the message
+    says what it is.
+
+    Example:
+      >>> try:
+      ...     torchlike.export.to_jax(torch.nn.Dropout(), (torch.ones(3),))
+      ... except torchlike.export.Unexportable:
+      ...     print("a program of JAX alone draws no random numbers")
+      a program of JAX alone draws no random numbers
+    """
 
 
 def argument(x: Any) -> list[Any]:

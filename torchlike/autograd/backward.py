@@ -122,8 +122,15 @@ def backward(
       create_graph: record the backward pass itself, for higher derivatives.
       inputs: accumulate only into these tensors, or what these gradient edges lead to.
 
-    RuntimeError when a tensor does not require grad, when a non-scalar has no gradient given, when
-    the graph was already freed.
+    Raises:
+      RuntimeError: a tensor does not require grad, a non-scalar has no gradient given, or the
+        graph was already freed.
+
+    Example:
+      >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+      >>> torch.autograd.backward(x.square(), torch.ones(2))
+      >>> x.grad
+      tensor([2., 4.])
     """
     if reverse.running or any(x.transform != "forward_ad" for x in modes.current.levels):
         raise RuntimeError(errors.BACKWARD_IN_TRANSFORM)
@@ -199,8 +206,25 @@ def grad(
     """Compute the gradients of ``outputs`` with respect to ``inputs`` and return them as a tuple;
     leaves are untouched.
 
-    RuntimeError when an input was not used, unless ``allow_unused`` (then None) or
-    ``materialize_grads`` (then zeros).
+    Args:
+      outputs, inputs: a tensor or a sequence of them each.
+      grad_outputs: gradients of ``outputs``; may be None for scalars.
+      retain_graph: keep what nodes saved, so that backward can run again (default: create_graph).
+      create_graph: record the backward pass itself, for higher derivatives.
+      allow_unused: whether an input that was not used gives None; ``materialize_grads``: zeros.
+      is_grads_batched: whether dimension 0 of ``grad_outputs`` counts gradients, all to be done.
+
+    Returns:
+      a gradient of its shape for each of ``inputs``.
+
+    Raises:
+      RuntimeError: an input was not used, unless it is allowed; and as ``autograd.backward``.
+
+    Example:
+      >>> x = torch.tensor(3.0, requires_grad=True)
+      >>> (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+      >>> first.detach(), torch.autograd.grad(first, x)
+      (tensor(27.), (tensor(18.),))
     """
     if not only_inputs:
         raise NotImplementedError("only_inputs=False: use torchlike.autograd.backward instead")
@@ -324,7 +348,21 @@ def _backward_method(
     create_graph: Any = False,
     inputs: Any = None,
 ) -> None:
-    """Accumulate this tensor's gradient into the leaves; see ``autograd.backward``."""
+    """Accumulate this tensor's gradient into the leaves; see ``autograd.backward``.
+
+    Args:
+      gradient: of this tensor's shape; may be None for a scalar.
+      retain_graph, create_graph, inputs: as of ``autograd.backward``.
+
+    Raises:
+      RuntimeError: as ``autograd.backward``.
+
+    Example:
+      >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+      >>> x.square().sum().backward()
+      >>> x.grad
+      tensor([2., 4.])
+    """
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 

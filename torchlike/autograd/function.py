@@ -263,6 +263,20 @@ class Function:
 
     The newer style with ``forward(*args)`` and ``setup_context(ctx, inputs, output)`` works too.
     Inside ``forward`` ops are not recorded.
+
+    Example:
+      >>> class Double(torch.autograd.Function):
+      ...     @staticmethod
+      ...     def forward(ctx, x):
+      ...         return 2 * x
+      ...
+      ...     @staticmethod
+      ...     def backward(ctx, gradient):
+      ...         return 2 * gradient
+      >>> x = torch.ones(2, requires_grad=True)
+      >>> Double.apply(x).sum().backward()
+      >>> x.grad
+      tensor([2., 2.])
     """
 
     _backward_cls: type[FunctionNode] = FunctionNode

@@ -69,7 +69,17 @@ class DecoratingContext:
 
 
 class no_grad(DecoratingContext):
-    """Ops are not recorded: ``with no_grad():``, ``@no_grad()`` or ``@no_grad``."""
+    """Record no operations within: ``with no_grad():``, ``@no_grad()`` or ``@no_grad``.
+
+    What is computed inside does not require grad. It holds for this thread.
+
+    Example:
+      >>> x = torch.ones(2, requires_grad=True)
+      >>> with torch.no_grad():
+      ...     y = 2 * x
+      >>> y.requires_grad, (2 * x).requires_grad
+      (False, True)
+    """
 
     def __new__(cls, function: Any = None) -> Any:
         self = object.__new__(cls)
@@ -87,7 +97,7 @@ class no_grad(DecoratingContext):
 
 
 class enable_grad(no_grad):
-    """Ops are recorded again inside ``no_grad``."""
+    """Record operations again, within ``no_grad``: ``with enable_grad():`` or as a decorator."""
 
     def __enter__(self) -> None:
         self._previous.append(modes.current.grad_mode)
@@ -137,7 +147,17 @@ class set_multithreading_enabled(_Setting):
 
 
 class inference_mode(DecoratingContext):
-    """``no_grad``, and tensors made inside can never require grad."""
+    """Record no operations within, as ``no_grad``; tensors made inside can never require grad.
+
+    Args:
+      mode: False is ``inference_mode`` switched off.
+
+    Example:
+      >>> with torch.inference_mode():
+      ...     y = torch.ones(2)
+      >>> y.is_inference()
+      True
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):

@@ -411,6 +411,11 @@ def gradcheck(
     forward mode is checked. Undefined gradients are handed to custom Functions alone (the engine
     runs no operator without one), and gradients' dtypes are not looked at (the engine converts
     them). Beside ``nondet_tol`` two runs may differ by 1e-12 of the largest number.
+
+    Example:
+      >>> x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+      >>> torch.autograd.gradcheck(torch.exp, (x,))
+      True
     """
     for held, words in (
         (

@@ -340,8 +340,21 @@ class set_strict_in_place:
     operation"); in strict mode so does torchlike, for ops recorded while it is on. For code that
     has to run under PyTorch as well.
 
+    Args:
+      mode: True for strict mode, False for the default.
+
     Differs from PyTorch: a write through ``.data`` counts as well (there it goes unseen, and gives
     a wrong gradient); what a compiled function saved is not watched.
+
+    Example:
+      >>> x = torch.ones(2, requires_grad=True)
+      >>> with torchlike.autograd.set_strict_in_place(True):
+      ...     y = x.exp()
+      >>> try:
+      ...     y.add_(1).sum().backward()
+      ... except RuntimeError as error:
+      ...     print(str(error)[:55])
+      one of the variables needed for gradient computation ha
     """
 
     def __init__(self, mode: Any) -> None:
@@ -362,5 +375,13 @@ class set_strict_in_place:
 
 
 def is_strict_in_place() -> bool:
-    """Return whether strict mode is on in this thread."""
+    """Return whether strict mode is on in this thread.
+
+    Returns:
+      True after ``set_strict_in_place(True)``; False by default.
+
+    Example:
+      >>> torchlike.autograd.is_strict_in_place()
+      False
+    """
     return saving.strict

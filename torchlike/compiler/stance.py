@@ -37,6 +37,12 @@ class set_stance(DecoratingContext):
       RuntimeError: for an unknown stance; inside of a function that is being compiled.
       NotImplementedError: for "aot_eager_then_compile", ``skip_guard_eval_unsafe`` and
         ``force_backend``.
+
+    Example:
+      >>> double = torch.compile(lambda x: 2 * x)
+      >>> with torch.compiler.set_stance("force_eager"):
+      ...     double(torch.ones(2))
+      tensor([2., 2.])
     """
 
     def __init__(

@@ -35,6 +35,28 @@ def compile(
     ``options={"warmup": k}`` is ``torchlike.jit``'s ``warmup``; other ``options``, ``backend`` and
     ``mode`` are accepted and have no effect, since XLA is the only backend. ``dynamic`` speaks of
     Python numbers among the arguments (see ``torchlike.jit``): each shape compiles once.
+
+    Args:
+      model: a function or module.
+      fullgraph: whether what cannot be compiled raises instead of running eagerly.
+      dynamic: whether Python numbers among the arguments are traced; see ``torchlike.jit``.
+      backend, mode: accepted, without effect.
+      options: ``{"warmup": k}`` runs the first k calls eagerly while XLA compiles.
+      disable: give ``model`` back as it is.
+      name: accepted, without effect.
+
+    Returns:
+      the compiled function, or the ``OptimizedModule``; without ``model``, the decorator.
+
+    Raises:
+      JitCaptureError: from a call that cannot be compiled, with ``fullgraph=True``.
+
+    Example:
+      >>> @torch.compile
+      ... def double(x):
+      ...     return 2 * x
+      >>> double(torch.ones(2))
+      tensor([2., 2.])
     """
     if model is None:
         return functools.partial(

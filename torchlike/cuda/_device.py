@@ -8,12 +8,16 @@ from torchlike._core import devices
 
 
 def is_available() -> bool:
-    """Return whether JAX has a GPU backend."""
+    """Return whether JAX has a GPU backend.
+
+    Returns:
+      True for a GPU of any maker that JAX has a backend for; a TPU is none.
+    """
     return bool(devices.available("cuda"))
 
 
 def device_count() -> int:
-    """Return how many GPUs JAX sees."""
+    """Return how many GPUs JAX sees; 0 without a GPU backend."""
     return len(devices.available("cuda"))
 
 

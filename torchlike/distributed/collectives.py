@@ -155,7 +155,20 @@ def all_reduce(
     async_op: bool = False,
 ) -> Work | None:
     """Reduce all processes' tensors, in place and in every process; of one process, the tensor
-    itself."""
+    itself.
+
+    Args:
+      tensor: of one shape and dtype in all processes.
+      op: ``ReduceOp.SUM``, ``AVG``, ``PRODUCT``, ``MIN``, ``MAX`` and kin.
+      group: the processes; all by default.
+      async_op: whether the call returns at once.
+
+    Returns:
+      a `Work` to wait for with ``async_op``; else None.
+
+    Raises:
+      ValueError: there is no process group.
+    """
     _tensor(tensor, "tensor")
     found = member(group)
     if found.size() < 2 or found.rank() < 0:

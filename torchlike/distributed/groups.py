@@ -264,12 +264,26 @@ def _get_default_group() -> ProcessGroup:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """Return this process' rank; -1 where it is not in the group."""
+    """Return this process' rank; -1 where it is not in the group.
+
+    Args:
+      group: the processes; all by default.
+
+    Raises:
+      ValueError: there is no process group.
+    """
     return member(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """Return the number of processes; -1 where this one is not in the group."""
+    """Return the number of processes; -1 where this one is not in the group.
+
+    Args:
+      group: the processes; all by default.
+
+    Raises:
+      ValueError: there is no process group.
+    """
     found = member(group)
     return found.size() if found.rank() >= 0 else -1
 

@@ -32,6 +32,14 @@ class ShardedLoader(Generic[T]):
 
     Raises:
         ValueError: ``prefetch`` below 0; as batches come, rows that the devices do not divide.
+
+    Example:
+      >>> mesh = torch.distributed.device_mesh.DeviceMesh("cpu", [0])
+      >>> loader = torch.utils.data.DataLoader(torch.arange(4.0), batch_size=2)
+      >>> for batch in torchlike.distributed.ShardedLoader(loader, mesh):
+      ...     print(batch.full_tensor())
+      tensor([0., 1.])
+      tensor([2., 3.])
     """
 
     def __init__(

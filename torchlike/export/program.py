@@ -56,6 +56,11 @@ def export(
 
     Differs from PyTorch: ``strict`` has no effect, modules are always run, not read. The
     signatures of submodules are not kept.
+
+    Example:
+      >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(3),))
+      >>> program.module()(torch.tensor([-1.0, 0.0, 1.0]))
+      tensor([0., 0., 1.])
     """
     if not isinstance(mod, nn.Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")

@@ -33,13 +33,13 @@ def save_stablehlo(
     platform: str = "cpu",
     checks: bool = False,
 ) -> Checks | None:
-    """Write a program as one StableHLO module whose function ``main`` takes the tensors among the
+    r"""Write a program as one StableHLO module whose function ``main`` takes the tensors among the
     arguments and gives those among the results, in order.
 
     The file is StableHLO's portable bytecode (the form whose compatibility over versions StableHLO
     promises), with the weights of the moment as constants. With IREE::
 
-        iree-compile --iree-input-type=stablehlo --iree-hal-target-device=local \\
+        iree-compile --iree-input-type=stablehlo --iree-hal-target-device=local \
             --iree-hal-local-target-device-backends=llvm-cpu model.mlirbc -o model.vmfb
         iree-run-module --module=model.vmfb --function=main --input=@x.npy --output=@y.npy
 
@@ -63,6 +63,14 @@ def save_stablehlo(
         program from a file that was saved without.
       NotImplementedError: the program has dynamic dimensions.
       Unexportable: it writes state (a module in training mode) or its results hold no tensor.
+
+    Example:
+      >>> import io
+      >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(3),))
+      >>> file = io.BytesIO()
+      >>> torchlike.export.save_stablehlo(program, file)
+      >>> file.getvalue()[:4]
+      b'ML\xefR'
     """
     if platform not in PLATFORMS:
         raise ValueError(f"platform must be one of {', '.join(PLATFORMS)}, not {platform!r}")

@@ -31,6 +31,11 @@ class JaxProgram(_Program):
     ``mlir_module()`` StableHLO. ``parameters`` and ``buffers`` are dictionaries of arrays by the
     module's names. ``written`` are the names of buffers that a call gives anew. ``checks``, of a
     program that checks values, says what the words mean that it gives.
+
+    Example:
+      >>> program = torchlike.export.to_jax(torch.nn.Linear(3, 2), (torch.ones(1, 3),))
+      >>> sorted(program.parameters), program.written, program.checks
+      (['bias', 'weight'], (), None)
     """
 
     checks: Checks | None = None
@@ -49,11 +54,7 @@ def to_jax(
     The function takes the parameters, the buffers, and the arrays among the arguments in their
     order, and gives the module's result with an array for each tensor. In training mode a module
     may write buffers (statistics of BatchNorm): then the function gives ``(result, buffers)``, the
-    buffers as they are after the call. It is differentiable as JAX's functions are::
-
-        program = torchlike.export.to_jax(model.eval(), (x,))
-        y = program.exported.call(program.parameters, program.buffers, x.jax())
-        gradient = jax.grad(lambda p: loss(program.exported.call(p, program.buffers, x.jax())))
+    buffers as they are after the call. It is differentiable as JAX's functions are.
 
     Lost are Python (branches are those that the example took), numbers and other plain values among
     the arguments (compiled in), the classes of named tuples, hooks, and tensors that are neither
@@ -68,11 +69,23 @@ def to_jax(
         the eager error, if any. Where a module has nothing to check there is no word, and
         ``program.checks`` is None.
 
+    Returns:
+      a `JaxProgram`, which holds the function and the arrays that it takes.
+
     Raises:
       NotImplementedError: ``checks`` with dynamic shapes.
       TypeError: no module.
       Unexportable: a module that draws random numbers (Dropout in training mode), or that writes
         into parameters or arguments.
+
+    Example:
+      >>> import jax
+      >>> x = torch.ones(2, 3)
+      >>> program = torchlike.export.to_jax(torch.nn.Linear(3, 1), (x,))
+      >>> def loss(parameters):
+      ...     return program.exported.call(parameters, program.buffers, x.jax()).sum()
+      >>> jax.grad(loss)(program.parameters)["weight"]
+      Array([[2., 2., 2.]], dtype=float32)
     """
     if not isinstance(module, nn.Module):
         raise TypeError(f"to_jax takes a torchlike.nn.Module, not {type(module).__name__}")

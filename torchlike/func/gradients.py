@@ -305,6 +305,10 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False) -> Ca
     """Return a function that gives the gradient of a scalar function; see `grad_and_value`.
 
     With ``has_aux`` the result is ``(gradient, aux)``.
+
+    Example:
+      >>> torch.func.grad(lambda x: x**3)(torch.tensor(2.0))
+      tensor(12.)
     """
     both = grad_and_value(func, argnums, has_aux)
 

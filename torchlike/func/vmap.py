@@ -38,6 +38,11 @@ def vmap(
     ``as_strided`` is refused where the examples lie otherwise in memory. A result that is a view of
     an argument has memory of its own, unless it is the argument itself. Under ``torchlike.jit``
     randomness="same" in chunks is refused.
+
+    Example:
+      >>> dot = torch.func.vmap(lambda a, b: (a * b).sum(), in_dims=(0, None))
+      >>> dot(torch.eye(2), torch.tensor([3.0, 4.0]))
+      tensor([3., 4.])
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(

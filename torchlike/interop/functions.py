@@ -115,6 +115,17 @@ def from_jax_function(
       TypeError: an argument that is neither an array nor hashable.
       RuntimeError: a plain value that the function read in its forward pass has another value when
         its backward is traced.
+
+    Returns:
+      the op; without ``function``, the decorator.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> square = torchlike.from_jax_function(lambda x: {"y": jnp.square(x)})
+      >>> x = torch.tensor([1.0, 3.0], requires_grad=True)
+      >>> square(x)["y"].sum().backward()
+      >>> x.grad
+      tensor([2., 6.])
     """
     if function is None:
         return functools.partial(from_jax_function, residuals=residuals)

@@ -36,6 +36,18 @@ class Checkpoints:
     Args:
       folder: it is made if need be.
       keep: how many of the last checkpoints are kept; None keeps all.
+
+    Raises:
+      ValueError: ``keep`` is below 1.
+
+    Example:
+      >>> import tempfile
+      >>> from torchlike.interop.orbax import Checkpoints
+      >>> with tempfile.TemporaryDirectory() as folder, Checkpoints(folder) as checkpoints:
+      ...     checkpoints.save(3, weights={"w": torch.ones(2)})
+      ...     found = {"w": torch.zeros(2)}
+      ...     print(checkpoints.restore(weights=found), found, checkpoints.steps())
+      3 {'w': tensor([1., 1.])} [3]
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, keep: int | None = None) -> None:
@@ -45,13 +57,21 @@ class Checkpoints:
         self._manager = ocp.CheckpointManager(Path(folder).resolve(), options=options)
 
     def steps(self) -> list[int]:
-        """Return the steps of which there is a checkpoint."""
+        """Return the steps of which there is a checkpoint.
+
+        Returns:
+          their numbers in ascending order.
+        """
         return sorted(self._manager.all_steps())
 
     def save(self, step: int, **items: Any) -> None:
         """Save modules, optimizers and trees of tensors as the checkpoint of a step.
 
         The checkpoints before it stay as they are until it is there.
+
+        Args:
+          step: the number of the checkpoint.
+          items: what to save, under the names of the items.
 
         Raises:
           ValueError: nothing to save, or the step has a checkpoint.
@@ -81,6 +101,10 @@ class Checkpoints:
 
     def restore(self, step: int | None = None, **items: Any) -> int:
         """Load a checkpoint, by default the last, into modules, optimizers and trees of tensors.
+
+        Args:
+          step: the number of the checkpoint; the last one by default.
+          items: what to load into, under the names by which they were saved; written in place.
 
         Returns:
           its step.

@@ -112,8 +112,18 @@ def arrays(tree: Any) -> Any:
     For JAX's libraries where tensors meet arrays, or Parameters plain tensors: trees of different
     classes are different structures to JAX. ``arrays(dict(module.named_parameters()))`` and
     ``arrays({n: p.grad for n, p in module.named_parameters()})`` are alike, and so are
-    ``arrays(tensor)`` and an array in chex's assertions. A module gives the dictionary of its
-    ``state_dict()``'s arrays.
+    ``arrays(tensor)`` and an array in chex's assertions.
+
+    Args:
+      tree: tensors and modules in tuples, lists, dictionaries and other pytrees.
+
+    Returns:
+      the tree with arrays; for a module the dictionary of its ``state_dict()``'s arrays. Other
+      leaves are as they were.
+
+    Example:
+      >>> torchlike.interop.arrays({"w": torch.zeros(2), "n": 3})
+      {'n': 3, 'w': Array([0., 0.], dtype=float32)}
     """
 
     def plain(x: Any) -> Any:

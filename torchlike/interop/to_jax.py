@@ -22,13 +22,22 @@ def to_jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
     ``jax.grad`` and ``jax.value_and_grad`` ask of a loss. The gradient is JAX's: the result has no
     place on the tape.
 
-    Example::
+    Args:
+      function: a function of tensors, modules and plain values.
 
-        loss = torchlike.to_jax_function(lambda model, x: model(x).square().mean())
-        value, gradient = jax.value_and_grad(loss)(model, x)   # a module of gradients
+    Returns:
+      the function on arrays, with the same name.
 
     Raises:
       TypeError: an array in the arguments has a dtype that PyTorch does not have.
+
+    Example:
+      >>> import jax
+      >>> model, x = torch.nn.Linear(3, 1), torch.ones(2, 3)
+      >>> loss = torchlike.to_jax_function(lambda model, x: model(x).sum())
+      >>> gradient = jax.grad(loss)(model, x)  # a module of gradients
+      >>> gradient.weight.detach()
+      tensor([[2., 2., 2.]])
     """
 
     def as_tensor(x: Any) -> Any:

@@ -14,7 +14,19 @@ from torchlike.tensor import Tensor
 def bucket_of(size: int, buckets: Sequence[int] | None = None) -> int:
     """Return the smallest bucket that holds ``size``; without buckets, the next power of two.
 
-    ValueError when every bucket is smaller, or when they are not in ascending order.
+    Args:
+      size: how many elements there are.
+      buckets: the sizes, in ascending order.
+
+    Returns:
+      the bucket, ``size`` or more.
+
+    Raises:
+      ValueError: every bucket is smaller, or they are not in ascending order.
+
+    Example:
+      >>> torchlike.jit.bucket_of(20), torchlike.jit.bucket_of(20, [16, 48, 96])
+      (32, 48)
     """
     if buckets is None:
         return 1 << max(size - 1, 0).bit_length()
@@ -45,6 +57,13 @@ def pad_to_bucket(
     Raises:
       ValueError: no bucket holds the size.
       IndexError: ``x`` has no such dimension.
+
+    Returns:
+      a tensor with ``x`` in front; ``x`` itself where its size is that of a bucket.
+
+    Example:
+      >>> torchlike.jit.pad_to_bucket(torch.tensor([[5, 6, 7]]), value=-100)
+      tensor([[   5,    6,    7, -100]])
     """
     if not x.dim():
         raise errors.dimension_out_of_range(dim, 0)

@@ -23,7 +23,22 @@ consoles, tables = LazyModule("rich.console"), LazyModule("rich.table")
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What ``explain`` found. ``str()`` and ``.table`` show it."""
+    """What ``explain`` found. ``str()`` and ``.table`` show it.
+
+    Attributes:
+      inputs, outputs: an `Entry` for each array.
+      guards: what has to hold for the program to be used again; ``guard_values`` are their values.
+      flops, bytes_accessed: XLA's estimates for one call.
+      argument_bytes, output_bytes, temporary_bytes: what the program needs in memory.
+      compile_seconds, capture_seconds, call_seconds: what took how long, in seconds.
+
+    Example:
+      >>> found = torchlike.jit.explain(lambda x: (x * x).sum())(torch.ones(8))
+      >>> [(entry.name, entry.shape, entry.dtype) for entry in found.inputs]
+      [('x', (8,), 'float32')]
+      >>> found.output_bytes, found.has_backward
+      (4, False)
+    """
 
     name: str
     #: What the call returned (it was made: a training step has taken its step).
@@ -101,6 +116,21 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
     ``explain(fn)(*args)``.
 
     The call is a real one: state is changed as by any call.
+
+    Args:
+      fn: a function or module, or one that ``torchlike.jit`` gave.
+
+    Returns:
+      a function of ``fn``'s arguments that gives an `Explanation`, whose ``result`` is what the
+      call returned.
+
+    Raises:
+      JitCaptureError: from the call, where the function cannot be compiled.
+
+    Example:
+      >>> found = torchlike.jit.explain(torch.nn.functional.relu)(torch.tensor([-1.0, 2.0]))
+      >>> found.result, found.not_kept
+      (tensor([0., 2.]), '')
     """
     compiled = fn if isinstance(fn, JitFunction) else JitFunction(fn)
 

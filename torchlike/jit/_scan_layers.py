@@ -182,6 +182,14 @@ def scan_layers(layers: Iterable[Any], x: Any, *args: Any, **kwargs: Any) -> Any
       ValueError: two layers differ in more than values; the message names the place.
       RuntimeError: a layer changes the shape, dtype or nesting of ``x``.
       JitCaptureError: a layer binds attributes or writes to tensors other than its own buffers.
+
+    Returns:
+      what the last layer returns; ``x`` where there are no layers.
+
+    Example:
+      >>> layers = [torch.nn.Linear(4, 4) for _ in range(3)]
+      >>> torchlike.jit.scan_layers(layers, torch.ones(2, 4)).shape
+      torch.Size([2, 4])
     """
     found = list(layers)
     if not found:

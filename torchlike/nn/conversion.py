@@ -100,6 +100,10 @@ class Conversions:
 
         Only floating point and complex tensors change dtype. TypeError for an integer dtype and
         for arguments that do not fit, RuntimeError for ``copy``.
+
+        Example:
+          >>> torch.nn.Linear(3, 2).to(torch.float64).weight.dtype
+          torch.float64
         """
         dtype, device, copy, memory_format = wanted_by_to(args, kwargs)
         if copy:

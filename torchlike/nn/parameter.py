@@ -49,10 +49,21 @@ class _ParameterMeta(type(Tensor)):
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
-    """A tensor that a module counts among its parameters; requires grad by default.
+    """A tensor that a module counts among its parameters.
 
     Shares the memory of ``data``. Of a tensor subclass, ``Parameter(data)`` keeps the class.
-    RuntimeError for a dtype without gradients, unless ``requires_grad=False``.
+
+    Args:
+      data: a tensor of any shape.
+      requires_grad: whether gradients reach it.
+
+    Raises:
+      RuntimeError: a dtype without gradients, unless ``requires_grad=False``.
+
+    Example:
+      >>> torch.nn.Parameter(torch.zeros(2))
+      Parameter containing:
+      tensor([0., 0.], requires_grad=True)
     """
 
     __module__ = "torchlike.nn.parameter"

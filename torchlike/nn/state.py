@@ -172,6 +172,10 @@ class StateDicts:
         name.
 
         The values share memory with the module; they are detached unless ``keep_vars``.
+
+        Example:
+          >>> list(torch.nn.Linear(3, 2).state_dict())
+          ['weight', 'bias']
         """
         if args:
             warnings.warn(
@@ -316,11 +320,22 @@ class StateDicts:
 
         Args:
           state_dict: as ``state_dict()`` gives it.
-          strict: RuntimeError when keys are missing or left over.
+          strict: whether missing keys and keys left over are errors.
           assign: bind the given tensors instead of copying their values (an optimizer must then be
             made afterwards).
 
-        RuntimeError, with all problems at once, also for tensors of another shape.
+        Returns:
+          a named tuple of ``missing_keys`` and ``unexpected_keys``.
+
+        Raises:
+          RuntimeError: with all problems at once: keys, if ``strict``, and shapes.
+
+        Example:
+          >>> a, b = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+          >>> b.load_state_dict(a.state_dict())
+          <All keys matched successfully>
+          >>> torch.equal(a.weight, b.weight)
+          True
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

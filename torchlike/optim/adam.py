@@ -19,7 +19,32 @@ from torchlike.tensor import Tensor
 
 
 class Adam(MomentOptimizer):
-    """Adam (Kingma & Ba 2014); ``amsgrad`` keeps the largest second moment (Reddi et al. 2018)."""
+    """Update by Adam (Kingma & Ba 2014): steps scaled by running moments of the gradients.
+
+    Args:
+      params: tensors, (name, tensor) pairs, or groups with their own options.
+      lr: the learning rate, a number or a tensor of one element.
+      betas: how much of the first and second moment is kept at a step, each within [0, 1).
+      eps: added to the root of the second moment.
+      weight_decay: times the parameter, added to the gradient.
+      amsgrad: whether the largest second moment so far is used (Reddi et al. 2018).
+      maximize: whether the gradients are negated first.
+      foreach, fused, capturable: accepted; a step is one compiled call in any case.
+      differentiable: whether steps are recorded on the tape.
+
+    Raises:
+      ValueError: a hyperparameter out of its range, or no parameters.
+
+    Example:
+      >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+      >>> optimizer = torch.optim.Adam([w], lr=0.1)
+      >>> for _ in range(100):
+      ...     optimizer.zero_grad()
+      ...     (w - 3).square().sum().backward()
+      ...     optimizer.step()
+      >>> abs(w.item() - 3) < 0.5
+      True
+    """
 
     def __init__(
         self,
@@ -92,7 +117,19 @@ class Adam(MomentOptimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
+    """Update by Adam with decoupled weight decay (Loshchilov & Hutter 2019).
+
+    Arguments and errors are those of ``Adam``; ``weight_decay`` times the rate shrinks the
+    parameter itself, and is 0.01 by default.
+
+    Example:
+      >>> w = torch.nn.Parameter(torch.ones(1))
+      >>> optimizer = torch.optim.AdamW([w], lr=0.5, weight_decay=0.5)
+      >>> w.grad = torch.zeros(1)
+      >>> optimizer.step()
+      >>> w.detach()
+      tensor([0.7500])
+    """
 
     def __init__(
         self,

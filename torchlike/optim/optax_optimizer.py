@@ -68,6 +68,15 @@ class Optax(Optimizer):
 
     Differs from PyTorch: a parameter without gradient stays as it is, but its state sees a gradient
     of zeros if others of the group have one.
+
+    Example:
+      >>> import optax
+      >>> w = torch.nn.Parameter(torch.ones(2))
+      >>> optimizer = torchlike.optim.Optax([w], optax.sgd, lr=0.5)
+      >>> w.sum().backward()
+      >>> optimizer.step()
+      >>> w.detach()
+      tensor([0.5000, 0.5000])
     """
 
     def __init__(
@@ -123,6 +132,9 @@ class Optax(Optimizer):
             ``value_fn``, which calls the closure again.
           extra: further arguments of the transformation's ``update``: tensors, arrays, plain
             values and functions of JAX (``step(value=loss)``, ``step(obj_fn=f)``).
+
+        Returns:
+          what the closure returns; None without one.
 
         Raises:
           TypeError: the transformation asks for an argument that was not given.

@@ -61,6 +61,26 @@ class Optimizer:
     Args:
       params: tensors, (name, tensor) pairs, or dictionaries of groups with their own options.
       defaults: hyperparameters for groups that do not give them.
+
+    Raises:
+      TypeError: ``params`` is a tensor, or holds what is no tensor.
+      ValueError: no parameters, one that is no leaf, or one that stands in two groups.
+
+    Example:
+      >>> class Descent(torch.optim.Optimizer):
+      ...     def __init__(self, params, lr):
+      ...         super().__init__(params, {"lr": lr})
+      ...
+      ...     @torch.no_grad()
+      ...     def step(self, closure=None):
+      ...         for group in self.param_groups:
+      ...             for p in self.with_gradients(group):
+      ...                 p -= group["lr"] * p.grad
+      >>> w = torch.nn.Parameter(torch.ones(2))
+      >>> w.sum().backward()
+      >>> Descent([w], lr=0.5).step()
+      >>> w.detach()
+      tensor([0.5000, 0.5000])
     """
 
     param_groups: list[dict[str, Any]]
@@ -169,7 +189,15 @@ class Optimizer:
     # -- stepping ----------------------------------------------------------------------------------
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients, or with ``set_to_none=False`` fill them with zeros."""
+        """Drop the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros.
+
+        Example:
+          >>> w = torch.nn.Parameter(torch.ones(1))
+          >>> w.sum().backward()
+          >>> torch.optim.SGD([w]).zero_grad()
+          >>> w.grad is None
+          True
+        """
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -178,19 +206,42 @@ class Optimizer:
                     zero_gradient(held)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters; ``closure`` recomputes the loss, which is returned."""
+        """Update the parameters that have a gradient.
+
+        Args:
+          closure: recomputes the loss and its gradients.
+
+        Returns:
+          what the closure returns; None without one.
+        """
         raise NotImplementedError
 
     @staticmethod
     def loss_of(closure: Callable[[], Any] | None) -> Tensor | None:
-        """Return the closure's loss, computed with gradients on; None without a closure."""
+        """Return the closure's loss, computed with gradients on; None without a closure.
+
+        For the ``step`` of optimizers that users write.
+
+        Args:
+          closure: what ``step`` was given.
+
+        Returns:
+          what the closure returns.
+        """
         if closure is None:
             return None
         with enable_grad():
             return closure()
 
     def with_gradients(self, group: dict[str, Any]) -> list[Tensor]:
-        """Return the group's parameters that have a gradient."""
+        """Return the group's parameters that have a gradient.
+
+        Args:
+          group: one of ``param_groups``.
+
+        Returns:
+          a list of parameters, in the group's order.
+        """
         return [p for p in group["params"] if p._held_grad() is not None]
 
     # -- hooks -------------------------------------------------------------------------------------
@@ -242,7 +293,13 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return state and groups with parameters replaced by their numbers, as PyTorch lays it
-        out."""
+        out.
+
+        Example:
+          >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.5)
+          >>> optimizer.state_dict()["param_groups"][0]["params"]
+          [0]
+        """
         for hook in list(self._hooks["state_dict_pre"].values()):
             hook(self)
         numbers: dict[int, int] = {}
@@ -263,6 +320,13 @@ class Optimizer:
 
         Differs from PyTorch: copies the tensors. There, later steps write into those of
         ``state_dict``, so that loading it a second time does not go back to where it was saved.
+
+        Example:
+          >>> a = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.5)
+          >>> b = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+          >>> b.load_state_dict(a.state_dict())
+          >>> b.param_groups[0]["lr"]
+          0.5
         """
         state_dict = self._changed("load_state_dict_pre", dict(state_dict))
         saved = copy.deepcopy(

@@ -16,10 +16,29 @@ from torchlike.optim.rules import check_rate, decayed, like
 
 
 class SGD(Optimizer):
-    """``p -= lr * g``, with momentum, dampening, Nesterov's form and weight decay.
+    """Update by ``p -= lr * g``, with momentum, dampening, Nesterov's form and weight decay.
+
+    Args:
+      params: tensors, (name, tensor) pairs, or groups with their own options.
+      lr: the learning rate.
+      momentum: how much of the former step is kept; ``dampening`` how little of the gradient.
+      weight_decay: times the parameter, added to the gradient.
+      nesterov: whether the gradient is that of the place where momentum leads.
+      maximize: whether the gradients are negated first.
+
+    Raises:
+      ValueError: a hyperparameter below 0, or ``nesterov`` without momentum or with dampening.
 
     Differs from PyTorch: the momentum of sparse gradients is dense. There it is sparse, and longer
     with every step.
+
+    Example:
+      >>> w = torch.nn.Parameter(torch.ones(2))
+      >>> optimizer = torch.optim.SGD([w], lr=0.5)
+      >>> w.sum().backward()
+      >>> optimizer.step()
+      >>> w.detach()
+      tensor([0.5000, 0.5000])
     """
 
     def __init__(

@@ -38,15 +38,14 @@ def to_optax(optimizer: Optimizer) -> Any:
     it works under ``jax.jit`` and ``lax.scan``. The optimizer's own state and parameters stay as
     they are. Of a `Optax` it is the transformation that this was made from.
 
-    Example::
-
-        transformation = torchlike.optim.to_optax(torchlike.optim.AdamW(model.parameters()))
-        state = transformation.init(params)
-        updates, state = transformation.update(gradients, state, params)
-        params = optax.apply_updates(params, updates)
-
     An optimizer of the user's own works too, if its ``step`` computes with tensors and keeps
     nothing but tensors in its state.
+
+    Args:
+      optimizer: an optimizer with its groups of parameters.
+
+    Returns:
+      the transformation: ``init(params)`` and ``update(gradients, state, params)``.
 
     Raises:
       TypeError: no optimizer; from ``init``, one whose state holds more than tensors.
@@ -54,6 +53,16 @@ def to_optax(optimizer: Optimizer) -> Any:
         gradients of JAX are dense; a `Optax` of several transformations.
       ValueError: from ``init``, parameters that are not those of its groups; from ``update``, no
         parameters.
+
+    Example:
+      >>> import jax.numpy as jnp, optax
+      >>> sgd = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.5)
+      >>> transformation = torchlike.optim.to_optax(sgd)
+      >>> params = jnp.ones(2, jnp.float32)
+      >>> state = transformation.init(params)
+      >>> updates, state = transformation.update(jnp.ones_like(params), state, params)
+      >>> optax.apply_updates(params, updates)
+      Array([0.5, 0.5], dtype=float32)
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"to_optax takes an optimizer, not {type(optimizer).__name__}")

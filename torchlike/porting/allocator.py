@@ -75,6 +75,12 @@ def tune_allocator() -> bool:
 
     Returns:
         True when the allocator took the settings; False where there is no glibc, or on request.
+
+    Example:
+        >>> import subprocess, sys
+        >>> code = "import torchlike; print(torchlike.tune_allocator() in (True, False))"
+        >>> subprocess.run([sys.executable, "-c", code], capture_output=True).stdout
+        b'True\\n'
     """
     if ALLOCATOR.said():
         return False

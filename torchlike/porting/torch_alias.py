@@ -16,6 +16,12 @@ def install_alias() -> None:
 
     Raises:
         RuntimeError: real PyTorch has been imported already.
+
+    Example:
+        >>> import subprocess, sys
+        >>> code = "import torchlike; torchlike.install_alias(); import torch; torch.ones(1).jax()"
+        >>> subprocess.run([sys.executable, "-c", code]).returncode
+        0
     """
     install()
 

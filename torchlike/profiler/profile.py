@@ -132,6 +132,12 @@ class profile:
     Other arguments are accepted. Differs from PyTorch: what is recorded are regions
     (``record_function``), calls of compiled programs, and the operations that XLA has made of each,
     fused and by XLA's names; what NumPy computes for small tensors is not.
+
+    Example:
+      >>> with torch.profiler.profile() as profile:
+      ...     y = torch.ones(2) + 1
+      >>> type(profile.events()).__name__
+      'EventList'
     """
 
     def __init__(
@@ -202,7 +208,14 @@ class profile:
         return Path(self._folder)
 
     def save(self, folder: str) -> None:
-        """Copy the whole trace into a folder, for TensorBoard. RuntimeError without a recording."""
+        """Copy the whole trace into a folder, for TensorBoard.
+
+        Args:
+          folder: its path; it is made if need be.
+
+        Raises:
+          RuntimeError: nothing was recorded.
+        """
         shutil.copytree(self._traced(), folder, dirs_exist_ok=True)
 
     def export_chrome_trace(self, path: str) -> None:

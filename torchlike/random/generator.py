@@ -39,6 +39,11 @@ class Generator:
 
     Differs from PyTorch: accelerators draw on the host from the same CPU stream, so a seed gives
     the CPU's numbers everywhere.
+
+    Example:
+      >>> a, b = torch.Generator().manual_seed(7), torch.Generator().manual_seed(7)
+      >>> torch.equal(torch.rand(3, generator=a), torch.rand(3, generator=b))
+      True
     """
 
     __module__ = "torchlike"

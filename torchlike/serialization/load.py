@@ -184,6 +184,14 @@ def load(
 
     Differs from PyTorch: without ``mmap`` the checksums of the file are compared, which writes to a
     map of the file (``MAP_SHARED``) do not renew; ``mmap=True`` loads such a file.
+
+    Example:
+      >>> import io
+      >>> file = io.BytesIO()
+      >>> torch.save(torch.nn.Linear(3, 2).state_dict(), file)
+      >>> _ = file.seek(0)
+      >>> sorted(torch.load(file, map_location="cpu"))
+      ['bias', 'weight']
     """
     weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:

@@ -28,8 +28,26 @@ _FLOAT8 = {
 def save_safetensors(
     tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str] | None = None
 ) -> None:
-    """Save named tensors (state_dicts). TypeError for values that are no tensors, or
-    of a dtype that the format lacks."""
+    """Save named tensors (state_dicts) in the format of safetensors.
+
+    Args:
+      tensors: a dictionary of tensors by name.
+      filename: a path.
+      metadata: strings by name that the file holds besides.
+
+    Raises:
+      TypeError: a value that is no tensor, or of a dtype that the format lacks.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> from torchlike import serialization
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     path = pathlib.Path(folder, "model.safetensors")
+      ...     serialization.save_safetensors({"w": torch.ones(2)}, path)
+      ...     found = serialization.load_safetensors(path)
+      >>> found
+      {'w': tensor([1., 1.])}
+    """
     for name, t in tensors.items():
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} is a {type(t).__name__}, not a tensor")
@@ -44,7 +62,27 @@ def save_safetensors(
 
 
 def load_safetensors(filename: Any) -> dict[str, Tensor]:
-    """Load named tensors. NotImplementedError for dtypes that this package has no tensors of."""
+    """Load named tensors from a file in the format of safetensors.
+
+    Args:
+      filename: a path.
+
+    Returns:
+      the tensors by name.
+
+    Raises:
+      NotImplementedError: a dtype that this package has no tensors of.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> from torchlike import serialization
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     path = pathlib.Path(folder, "model.safetensors")
+      ...     serialization.save_safetensors(torch.nn.Linear(3, 2).state_dict(), path)
+      ...     found = serialization.load_safetensors(path)
+      >>> {name: tuple(t.shape) for name, t in sorted(found.items())}
+      {'bias': (2,), 'weight': (2, 3)}
+    """
     x64.require()
     path = os.fspath(filename)
     beyond = _beyond_numpy(path)

@@ -281,6 +281,14 @@ def save(
       f: a path or a writable binary file. A regular file is written whole or not at all, behind
         links and with the permissions that it has; a pipe or a device gets the bytes as they come.
       _use_new_zipfile_serialization: False for the format before PyTorch 1.6.
+
+    Example:
+      >>> import io
+      >>> file = io.BytesIO()
+      >>> torch.save({"w": torch.ones(2)}, file)
+      >>> _ = file.seek(0)
+      >>> torch.load(file)
+      {'w': tensor([1., 1.])}
     """
     write = _write if _use_new_zipfile_serialization else _write_legacy
     if hasattr(f, "write"):

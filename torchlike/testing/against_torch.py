@@ -51,6 +51,15 @@ def check_against_torch(
         counts the test as skipped.
       TypeError: a module among the arguments, or a tensor of a dtype that NumPy cannot hand over.
       ValueError: an argument has a history (``grad_fn``).
+
+    Args:
+      fn: a function of tensors and plain values.
+      args, kwargs: its arguments.
+      seed: of both libraries' generators.
+      rtol, atol: both or neither, as for ``assert_close``.
+
+    Example:
+      >>> torchlike.testing.check_against_torch(torch.softmax, torch.arange(3.0), -1)
     """
     torch = _real_torch()
     plain = fn._fn if isinstance(fn, JitFunction) else fn

@@ -17,7 +17,19 @@ def _elements(t: Tensor) -> np.ndarray:
 
 def assert_aliases(a: Tensor, b: Tensor) -> None:
     """Raise AssertionError unless two tensors have memory in common: a view and its base, two views
-    that overlap. Two halves of one tensor have none. TypeError for what is no tensor."""
+    that overlap. Two halves of one tensor have none.
+
+    Args:
+      a, b: the tensors, of any shapes and dtypes.
+
+    Raises:
+      AssertionError: a write to one is not seen in the other.
+      TypeError: one of them is no tensor.
+
+    Example:
+      >>> x = torch.zeros(3, 4)
+      >>> torchlike.testing.assert_aliases(x, x.T[1])
+    """
     for name, t in (("a", a), ("b", b)):
         if not isinstance(t, Tensor):
             raise TypeError(f"assert_aliases expects tensors, but {name} is {type(t).__name__}")

@@ -69,6 +69,22 @@ def assert_max_traces(fn: Any = None, n: Any = None) -> Any:
     Of a function of ``torchlike.jit`` or ``torch.compile`` its programs are counted, which chex
     does not see from outside; ``torch.compile`` would take the error, raised inside, for a reason
     to run eagerly. Of others, chex counts.
+
+    Args:
+      fn: the function; or n, for a decorator.
+      n: how many traces there may be.
+
+    Returns:
+      the function that counts, or the decorator.
+
+    Raises:
+      AssertionError: from a call, after the n-th trace.
+
+    Example:
+      >>> from torchlike.testing import chex
+      >>> step = chex.assert_max_traces(torchlike.jit(lambda x: x + 1), n=1)
+      >>> step(torch.zeros(2))
+      tensor([1., 1.])
     """
     if isinstance(fn, int):
         fn, n = None, fn
@@ -92,8 +108,24 @@ def variants(*names: Any, **which: Any) -> Any:
     """Do ``chex.variants`` with torchlike's variants: ``@variants("eager", "jit")`` on a method of
     ``chex.TestCase`` runs it once for each, with ``self.variant`` to say what is run so.
 
-    With chex's own keywords (``with_jit=True``) it is ``chex.variants``, which compiles by
-    ``jax.jit``. RuntimeError where a test never calls ``self.variant``; ValueError for other names.
+    Args:
+      names: as of ``torchlike.testing.variants``.
+      which: chex's own keywords (``with_jit=True``): then it is ``chex.variants``, which compiles
+        by ``jax.jit``.
+
+    Returns:
+      the decorator.
+
+    Raises:
+      ValueError: another name.
+      RuntimeError: from a test that never calls ``self.variant``.
+
+    Example:
+      >>> from torchlike.testing import chex
+      >>> class TestSum(chex.TestCase):
+      ...     @chex.variants("eager", "jit")
+      ...     def test_sum(self):
+      ...         assert self.variant(torch.sum)(torch.ones(3)) == 3
     """
     if which or (names and not isinstance(names[0], str)):
         return _chex.variants(*names, **which)

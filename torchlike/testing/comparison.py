@@ -41,6 +41,9 @@ def assert_close(
     Tensors must also agree in shape, and (unless told otherwise) dtype, device and, if asked,
     stride. Sequences and mappings are compared item by item. ValueError unless both tolerances or
     neither are given; TypeError for values that are not comparable.
+
+    Example:
+      >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
     options = _ComparisonOptions(
         rtol,

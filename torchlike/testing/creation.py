@@ -40,6 +40,11 @@ def make_tensor(
 
     ValueError for bounds that are NaN, not in order, or outside the dtype; for ``noncontiguous``
     with a memory format; for ``requires_grad`` of integers. TypeError for other dtypes.
+
+    Example:
+      >>> x = torch.testing.make_tensor(2, 3, dtype=torch.float32, device="cpu", low=0, high=1)
+      >>> x.shape, bool((x >= 0).all())
+      (torch.Size([2, 3]), True)
     """
     size = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else tuple(shape)
     whole = dtype.category < 2

@@ -15,6 +15,9 @@ class FileCheck:
 
     Differs from PyTorch: ``check_source_highlighted`` and ``check_regex`` raise
     NotImplementedError, and so does ``run`` on checks written as comments of a file.
+
+    Example:
+      >>> torch.testing.FileCheck().check("a").check_not("c").check("b").run("a b")
     """
 
     def __init__(self) -> None:

@@ -29,11 +29,18 @@ def assert_gradients(
     whose derivatives are checked, and so on.
 
     Args:
+      fn: a function of tensors that gives a tensor or a tuple of them.
+      args: its arguments.
       order: 1 or more; each costs as many calls more as there are elements.
       eps, atol, rtol: as in ``torch.autograd.gradcheck``.
       forward: whether forward-mode derivatives are checked, too.
 
-    ValueError where no argument can be differentiated, or for an order below 1.
+    Raises:
+      AssertionError: a derivative differs.
+      ValueError: no argument can be differentiated, or an order below 1.
+
+    Example:
+      >>> torchlike.testing.assert_gradients(lambda x: x * x, torch.tensor([1.0, 2.0]))
     """
     if order < 1:
         raise ValueError(f"order must be 1 or more, not {order}")
@@ -83,10 +90,25 @@ def _gradient(fn: Callable[..., Any], wanted: list[int]) -> Callable[..., Any]:
 
 def assert_finite(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Raise AssertionError where ``fn(*args, **kwargs)`` gives or leaves NaN or an infinity: in its
-    results, in gradients of them, in arguments that it writes. The arguments are copied.
+    results, in gradients of them, in arguments that it writes.
 
     It finds the NaN in a gradient whose value looks right, as of ``where(x > 0, x.sqrt(), 0)`` at
     0. What the function raises is raised.
+
+    Args:
+      fn: a function or module.
+      args, kwargs: its arguments, which are copied.
+
+    Raises:
+      AssertionError: something is not finite; the message names it.
+
+    Example:
+      >>> torchlike.testing.assert_finite(torch.sqrt, torch.ones(2, requires_grad=True))
+      >>> try:
+      ...     torchlike.testing.assert_finite(torch.sqrt, torch.zeros(2, requires_grad=True))
+      ... except AssertionError:
+      ...     print("the gradient at 0 is not finite")
+      the gradient at 0 is not finite
     """
     a, k = copied(args, kwargs)
     found = observe(fn, a, k)

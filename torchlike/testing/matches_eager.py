@@ -43,6 +43,10 @@ def assert_matches_eager(
     Raises:
       ValueError: an argument has a history (``grad_fn``): it cannot be copied.
       JitCaptureError: the function cannot be compiled.
+
+    Example:
+      >>> layer = torch.nn.Linear(3, 2)
+      >>> torchlike.testing.assert_matches_eager(layer, torch.ones(4, 3), calls=1)
     """
     plain = fn._fn if isinstance(fn, JitFunction) else getattr(fn, "_orig_mod", fn)
     compiled = Variant(variant)(plain)

@@ -19,7 +19,18 @@ def assert_draws_anew(fn: Callable[..., Any], *args: Any, seed: int = 0, **kwarg
 
     It finds what is frozen: a mask that is kept, a key of JAX's that does not change, numbers that
     ``torch.manual_seed`` knows nothing of. Arguments are copied, state that the function reaches
-    is put back. Give so many elements that equal draws are no accident.
+    is put back.
+
+    Args:
+      fn: a function or module that draws so many elements that equal draws are no accident.
+      args, kwargs: its arguments.
+      seed: of the random generator, for both runs.
+
+    Raises:
+      AssertionError: the draws are equal, or do not follow from the seed.
+
+    Example:
+      >>> torchlike.testing.assert_draws_anew(torch.nn.Dropout(0.5), torch.ones(64))
     """
     state, before = ReachableState(fn), default_generator.get_state()
 

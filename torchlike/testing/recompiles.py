@@ -83,16 +83,26 @@ def assert_no_recompile(fn: Callable[..., Any] | None = None) -> Any:
     again.
 
     A context manager, for all functions that the block calls, or a wrapper of the function that
-    makes the calls::
+    makes the calls. A function that has not been compiled before may be so once in the block. One
+    that is given to ``torchlike.jit`` anew counts as the same, by its code. The error names each
+    function and what changed, as TORCHLIKE_LOGS=recompiles does; a function that falls back to
+    eager execution in the block is an error too. Operations of eager code compile for each shape
+    and do not count.
 
-        step(x)
-        with assert_no_recompile():
-            step(y)
+    Args:
+      fn: the function that makes the calls; None for a `with` block.
 
-    A function that has not been compiled before may be so once in the block. One that is given to
-    ``torchlike.jit`` anew counts as the same, by its code. The error names each function and what
-    changed, as TORCHLIKE_LOGS=recompiles does; a function that falls back to eager execution in the
-    block is an error too. Operations of eager code compile for each shape and do not count.
+    Returns:
+      the wrapped function, or the context manager.
+
+    Raises:
+      AssertionError: at the end of the block or call, for what was compiled again in it.
+
+    Example:
+      >>> step = torchlike.jit(lambda x: x + 1)
+      >>> with torchlike.testing.assert_no_recompile():
+      ...     for value in (1.0, 2.0):
+      ...         y = step(torch.full((3,), value))
     """
     if fn is None:
         return _watched()

@@ -123,8 +123,20 @@ def _on_devices(fn: _Function) -> _Function:
 class Variant:
     """A way to run a function: ``variant(fn)`` gives the function that runs so.
 
-    Attributes:
+    Args:
       name: "eager", "compiled", "jit", "warmup", "vmap" or "devices".
+
+    Attributes:
+      name: as it was given.
+
+    Raises:
+      ValueError: another name; from the function, "vmap" without a tensor among the arguments.
+      unittest.SkipTest: from the function, "devices" where there is one.
+
+    Example:
+      >>> compiled = torchlike.testing.Variant("jit")
+      >>> compiled(lambda x: x + 1)(torch.zeros(2))
+      tensor([1., 1.])
     """
 
     def __init__(self, name: str) -> None:
@@ -163,17 +175,26 @@ def named_variants(names: tuple[str, ...]) -> list[Variant]:
 def variants(*names: str) -> Callable[[Any], Any]:
     """Mark a test, by a decorator, so that pytest runs it once for each of these variants.
 
-    The test takes a fixture ``variant`` and says what is to be run so::
+    The fixture ``variant`` and the option ``--torchlike-variants=all``, which says others for a
+    whole run, come with torchlike's plugin for pytest, which pytest finds by itself. For
+    ``chex.TestCase`` there is ``torchlike.testing.chex.variants``.
 
-        @torchlike.testing.variants("eager", "jit", "vmap")
-        def test_softmax(variant):
-            f = variant(lambda x: torch.softmax(x, -1))
+    Args:
+      names: "eager", "compiled" (each op by XLA), "jit", "warmup" (the first two calls eager),
+        "vmap" (over copies of the tensors), "devices" (skipped where there is one), or "all";
+        "eager" and "jit" by default.
 
-    Without names: "eager" and "jit"; "all" are "eager", "compiled" (each op by XLA), "jit",
-    "warmup" (the first two calls eager), "vmap" (over copies of the tensors) and "devices" (skipped
-    where there is one). ``pytest --torchlike-variants=all`` says others for a whole run. The
-    fixture and the option come with torchlike's plugin for pytest, which pytest finds by itself.
-    ValueError for other names. For ``chex.TestCase`` there is ``torchlike.testing.chex.variants``.
+    Returns:
+      the decorator.
+
+    Raises:
+      ValueError: another name.
+
+    Example:
+      >>> @torchlike.testing.variants("eager", "jit", "vmap")
+      ... def test_softmax(variant):
+      ...     f = variant(lambda x: torch.softmax(x, -1))
+      ...     torch.testing.assert_close(f(torch.zeros(2)), torch.full((2,), 0.5))
     """
     named_variants(names)
 

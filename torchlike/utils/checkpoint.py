@@ -381,6 +381,13 @@ def checkpoint(
       CheckpointError: the second run saved other tensors than the first.
       ValueError: options that do not go together, or unknown ones.
       RuntimeError: with reentrance, under ``grad`` or ``backward(inputs=…)``.
+
+    Example:
+      >>> from torchlike.utils.checkpoint import checkpoint
+      >>> x = torch.ones(2, requires_grad=True)
+      >>> checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
+      >>> torch.equal(x.grad, x.detach().exp())
+      True
     """
     if use_reentrant is None:
         warnings.warn(_SHOULD_BE_EXPLICIT, UserWarning, stacklevel=2)

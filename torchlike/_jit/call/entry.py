@@ -15,8 +15,22 @@ _warmup = 0
 
 
 def set_mode(mode: str) -> None:
-    """Set whether ``jit`` and ``compile`` compile: "on" (the default), or "off", which makes them
-    give functions back as they are. ValueError for anything else."""
+    """Set whether ``jit`` and ``compile`` compile the functions that they are given from now on.
+
+    Args:
+      mode: "on" (the default), or "off", which makes them give functions back as they are.
+
+    Raises:
+      ValueError: another mode.
+
+    Example:
+      >>> torchlike.jit.set_mode("off")
+      >>> def double(x):
+      ...     return 2 * x
+      >>> torchlike.jit(double) is double
+      True
+      >>> torchlike.jit.set_mode("on")
+    """
     global _mode
     if mode not in ("on", "off"):
         raise ValueError(f"mode must be 'on' or 'off', not {mode!r}")
@@ -24,8 +38,19 @@ def set_mode(mode: str) -> None:
 
 
 def set_fallback(fallback: str | None) -> None:
-    """Set what functions do that are given to ``jit`` or ``compile`` from now on and do not say:
-    ``fallback="eager"``, or None to raise. ValueError for anything else."""
+    """Set what happens to calls that cannot be compiled, of functions that are given to ``jit`` or
+    ``compile`` from now on and do not say.
+
+    Args:
+      fallback: "eager" runs them eagerly with a warning; None, the default, raises JitCaptureError.
+
+    Raises:
+      ValueError: another value.
+
+    Example:
+      >>> torchlike.jit.set_fallback("eager")
+      >>> torchlike.jit.set_fallback(None)
+    """
     global _fallback
     if fallback not in (None, "eager"):
         raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
@@ -34,9 +59,20 @@ def set_fallback(fallback: str | None) -> None:
 
 def set_warmup(calls: int) -> None:
     """Set how many calls of a kind run eagerly at first (``warmup=``) where functions that are
-    given to ``jit`` or ``compile`` from now on do not say; 0, the default, compiles the first call.
+    given to ``jit`` or ``compile`` from now on do not say.
 
-    TypeError for what is no int, ValueError below 0.
+    Args:
+      calls: how many; 0, the default, compiles the first call.
+
+    Raises:
+      TypeError: ``calls`` is no int.
+      ValueError: it is below 0.
+
+    Example:
+      >>> torchlike.jit.set_warmup(2)
+      >>> torchlike.jit(torch.sin).warms_up
+      True
+      >>> torchlike.jit.set_warmup(0)
     """
     global _warmup
     _warmup = checked(calls)
@@ -104,6 +140,19 @@ def jit(
         ``if tensor:``); the message names the line and what to write instead.
       TypeError: ``fn`` cannot be called, or ``warmup`` is no int.
       ValueError: ``warmup`` is negative.
+
+    Returns:
+      a `JitFunction` with the function's name; ``fn`` itself after ``set_mode("off")``, and
+      where it is one already; without ``fn``, the decorator.
+
+    Example:
+      >>> @torchlike.jit
+      ... def scaled(x, k):
+      ...     return (x * k).sum()
+      >>> scaled(torch.arange(4.0), 2)
+      tensor(12.)
+      >>> scaled.compiles
+      1
     """
     if fn is None:
         return functools.partial(

@@ -49,8 +49,20 @@ _Eagerly = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 class JitFunction:
     """A function compiled as a whole, with the state it uses found by itself.
 
+    ``torchlike.jit`` makes it. It is called as the function is, and binds as a method does. Copies
+    and pickles of it are of the function, and compile anew.
+
     Attributes:
       fell_back: why calls ran eagerly (``fallback="eager"``): the words of the errors.
+      ran_eagerly: whether the last call did.
+
+    Example:
+      >>> double = torchlike.jit(lambda x: 2 * x)
+      >>> double(torch.ones(2)), double.compiles, double.ran_eagerly
+      (tensor([2., 2.]), 1, False)
+      >>> double.reset()
+      >>> double.latest is None
+      True
     """
 
     #: Whether ``torch.jit.is_scripting()`` says yes inside.
@@ -120,12 +132,12 @@ class JitFunction:
 
     @property
     def compiles(self) -> int:
-        """How many programs were compiled."""
+        """How many programs were compiled; ``reset`` does not take it back."""
         return self._tracer.traces
 
     @property
     def latest(self) -> Program | None:
-        """The program that ran last."""
+        """The program that ran last; None before the first and after ``reset``."""
         return self._cache.latest
 
     def programs(self) -> list[CapturedProgram]:
@@ -144,7 +156,7 @@ class JitFunction:
         return next((p for p in self.programs() if p.is_of(self._cache.latest)), None)
 
     def reset(self) -> None:
-        """Forget every compiled program."""
+        """Forget every compiled program: the next call compiles."""
         self._cache.clear()
         self._unkept.clear()
         if self._warm_up is not None:

@@ -49,7 +49,13 @@ def cast_op(input: Input, dtype: Static):
 
 @composite()
 def clone(input: Tensor, *, memory_format: Any = layouts.preserve_format) -> Tensor:
-    """Return a copy with the same values and (by default) the same memory order."""
+    """Return a copy with the same values and (by default) the same memory order.
+
+    Example:
+      >>> x = torch.zeros(2)
+      >>> x.clone().add_(1), x
+      (tensor([1., 1.]), tensor([0., 0.]))
+    """
     if not isinstance(input, Tensor):
         raise TypeError(
             f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
@@ -73,7 +79,13 @@ def _clone_value(t: Tensor) -> Tensor:
 
 @composite(namespaces=())
 def contiguous(input: Tensor, memory_format: Any = layouts.contiguous_format) -> Tensor:
-    """Return the tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
+    """Return the tensor itself if it is contiguous, else a row-major (or channels-last) copy.
+
+    Example:
+      >>> x = torch.zeros(2, 3).T
+      >>> x.is_contiguous(), x.contiguous().stride()
+      (False, (2, 1))
+    """
     if input.is_contiguous(memory_format):
         return input
     return clone(input, memory_format=memory_format)
@@ -165,6 +177,12 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     ``to(device, dtype)``, ``to(other)``, and the same by keyword.
 
     The tensor itself when nothing changes (unless ``copy``).
+
+    RuntimeError for a device that there is not.
+
+    Example:
+      >>> torch.tensor([1.9, -1.9]).to(torch.int64)
+      tensor([ 1, -1])
     """
     dtype, device, copy, memory_format = wanted_by_to(args, kwargs)
     result = input
@@ -287,7 +305,14 @@ def zero_op(input: Input):
 
 @composite()
 def zero_(input: Tensor) -> Tensor:
-    """Set every element to zero."""
+    """Set every element to zero.
+
+    Returns the tensor. RuntimeError for a leaf that requires grad, unless in ``no_grad``.
+
+    Example:
+      >>> torch.ones(2).zero_()
+      tensor([0., 0.])
+    """
     return zero_op.spec.in_place(input)
 
 

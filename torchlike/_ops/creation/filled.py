@@ -132,7 +132,14 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
         fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
         return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 
-    function.__doc__ = f"Return a tensor of the given size, filled with {value}."
+    function.__doc__ = f"""Return a tensor of the given size, filled with {value}.
+
+    The size is numbers or one sequence of them. RuntimeError for a negative one.
+
+    Example:
+      >>> torch.{name}(2, 3).shape, torch.{name}((4,), dtype=torch.int64).dtype
+      (torch.Size([2, 3]), torch.int64)
+    """
     return function
 
 
@@ -160,6 +167,10 @@ def empty(
 
     Differs from PyTorch: filled with zeros rather than whatever was in memory (under
     ``use_deterministic_algorithms`` with NaN and the like, as in PyTorch).
+
+    Example:
+      >>> torch.empty(2, 3).shape
+      torch.Size([2, 3])
     """
     made = _in_row_major(
         *size, out=out, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, **kw
@@ -226,7 +237,15 @@ def full(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Return a tensor of the given size filled with a number (whose type decides the dtype)."""
+    """Return a tensor of the given size filled with a number (whose type decides the dtype).
+
+    RuntimeError for a negative size.
+
+    Example:
+      >>> torch.full((2, 2), 7)
+      tensor([[7, 7],
+              [7, 7]])
+    """
     shape = checked_size((size,), "full")
     kind = out_dtype(out, dtype, _dtype_of_number(fill_value, "full"))
     array = filled(shape, _fill_number(fill_value, kind, shape, "full"), kind, device)
@@ -282,9 +301,11 @@ def _like(name: str, default: Any) -> None:
         preserve_strides(made, input, memory_format)
         return boxes.lifted_as(mixed_operands.installed.alike(made, input), input)
 
-    function.__doc__ = (
-        f"Return ``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
-    )
+    function.__doc__ = f"""Return ``{name.removesuffix("_like")}`` with the size and dtype of
+    ``input``.
+
+    Device, layout and memory order are those of ``input``, too, unless they are given.
+    """
     composite(name, method=False, pointwise=True, differentiable=False)(function)
 
 
@@ -390,7 +411,15 @@ def eye(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    """Return the identity matrix of n rows (and m columns)."""
+    """Return the identity matrix of n rows (and m columns).
+
+    RuntimeError for a negative number.
+
+    Example:
+      >>> torch.eye(2, 3)
+      tensor([[1., 0., 0.],
+              [0., 1., 0.]])
+    """
     for name, count in (("n", n), ("m", m)):
         if count is not None and count < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {count}")

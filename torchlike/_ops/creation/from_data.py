@@ -53,6 +53,11 @@ def tensor(
     """Return a new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
 
     ValueError for ragged sequences, TypeError for data that are no numbers.
+
+    Example:
+      >>> torch.tensor([[1, 2], [3, 4]]), torch.tensor(1.5).dtype
+      (tensor([[1, 2],
+              [3, 4]]), torch.float32)
     """
     _warn_of_copy(data, "torch.tensor")
     return _copied(data, dtype, device, requires_grad)
@@ -107,7 +112,16 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
 @composite(method=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Return ``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing
-    changes."""
+    changes.
+
+    Example:
+      >>> import numpy
+      >>> array = numpy.zeros(2)
+      >>> torch.as_tensor(array).add_(1)
+      tensor([1., 1.], dtype=torch.float64)
+      >>> array
+      array([1., 1.])
+    """
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
     if isinstance(data, np.ndarray):
@@ -121,6 +135,14 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     """Return a tensor sharing memory with a NumPy array: each side sees the other's writes.
 
     TypeError for anything but an array of a dtype PyTorch has; ValueError for negative strides.
+
+    Example:
+      >>> import numpy
+      >>> array = numpy.zeros(2, numpy.float32)
+      >>> t = torch.from_numpy(array)
+      >>> array[0] = 5
+      >>> t
+      tensor([5., 0.])
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")

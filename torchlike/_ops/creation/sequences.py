@@ -42,6 +42,10 @@ def arange(
     Differs from PyTorch: fractions are computed in float64 and rounded once. PyTorch's kernels add
     multiples of the step to a rounded number at every 4th to 32nd place, by the width of the
     processor's vectors: up to a quarter of its numbers are off by one unit in the last place.
+
+    Example:
+      >>> torch.arange(3), torch.arange(1, 2, 0.5)
+      (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
     """
     if end is None:
         start, end = 0, start
@@ -140,7 +144,14 @@ def linspace(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    """Return ``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+    """Return ``steps`` evenly spaced numbers, both ends included, computed from the nearer end.
+
+    RuntimeError for a negative number of steps.
+
+    Example:
+      >>> torch.linspace(0, 1, 5)
+      tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     if _is_meta(start, end):
         return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("linspace", start, end, out, dtype)

@@ -88,7 +88,12 @@ def _no_bools(x: Any, message: str) -> None:
 )
 @real_only(_CLAMPS)
 def relu(input: Input):
-    """Return ``max(input, 0)``. RuntimeError for bool tensors."""
+    """Return ``max(input, 0)``. RuntimeError for bool tensors.
+
+    Example:
+      >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
+      tensor([0., 2.])
+    """
     _no_bools(input, "Boolean inputs not supported for relu")
     return jnp.maximum(input, jnp.zeros((), input.dtype))
 

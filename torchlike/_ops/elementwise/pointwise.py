@@ -56,7 +56,16 @@ def _one_times(factor: Any) -> bool:
     passes_on=lambda alpha: (0, 1) if _one_times(alpha) else (0,),
 )
 def add(input: Operand, other: Operand, *, alpha: Factor = 1):
-    """Return ``input + alpha * other``, broadcast and promoted."""
+    """Return ``input + alpha * other``, broadcast and promoted.
+
+    RuntimeError for shapes that do not broadcast; in place, also for a result that does not fit the
+    dtype or the shape of ``input``.
+
+    Example:
+      >>> torch.ones(2, 1).add(torch.arange(3), alpha=2)
+      tensor([[1., 3., 5.],
+              [1., 3., 5.]])
+    """
     x, y = promoted(input, other)
     _check_alpha(alpha, x)
     if x.dtype == np.bool_:
@@ -135,7 +144,15 @@ def _check_alpha(alpha: Any, x: Any) -> None:
     needs={"input": ["other"], "other": ["input"]},
 )
 def mul(input: Operand, other: Operand):
-    """Return ``input * other``, broadcast and promoted."""
+    """Return ``input * other``, broadcast and promoted.
+
+    RuntimeError for shapes that do not broadcast; in place, also for a result that does not fit the
+    dtype or the shape of ``input``.
+
+    Example:
+      >>> torch.tensor([1, 2]).mul(0.5)
+      tensor([0.5000, 1.0000])
+    """
     return beside_scalars(_product, input, other)
 
 
@@ -244,6 +261,10 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """Return ``input ** exponent``, broadcast and promoted.
 
     RuntimeError for integers to a negative integer power.
+
+    Example:
+      >>> torch.tensor([1, 2, 3]) ** 2, torch.pow(2, torch.tensor([0.5, 1.0]))[1]
+      (tensor([1, 4, 9]), tensor(2.))
     """
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise TypeError(
@@ -400,6 +421,10 @@ def clamp(input: Input, min: OptBound = None, max: OptBound = None):
 
     The gradient passes where ``min <= input <= max``, ends included. RuntimeError when both are
     None.
+
+    Example:
+      >>> torch.tensor([-2, 0, 2]).clamp(min=-1, max=1)
+      tensor([-1,  0,  1])
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")

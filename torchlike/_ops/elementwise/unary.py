@@ -35,7 +35,10 @@ def _unary_float(
     def pure(input: Input):
         return fn(*promoted_float(input))
 
-    pure.__doc__ = f"Return ``{name}`` elementwise; integers give the default float dtype."
+    pure.__doc__ = f"""Return ``{name}`` elementwise; integers give the default float dtype.
+
+    The input is a tensor of any shape, which is the result's. TypeError for what is no tensor.
+    """
     facts.setdefault("inplace", True)
     op(name, aliases=aliases, elementwise=True, **facts)(real_only(*real)(pure) if real else pure)
 
@@ -191,7 +194,12 @@ def positive(input: Tensor) -> Tensor:
     zero_at_zero=True,
 )
 def abs(input: Input):
-    """Return the absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value elementwise; the modulus (real) of a complex tensor.
+
+    Example:
+      >>> torch.abs(torch.tensor([-1, 2])), torch.tensor(3 + 4j).abs()
+      (tensor([1, 2]), tensor(5.))
+    """
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
 
 

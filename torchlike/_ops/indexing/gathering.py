@@ -65,6 +65,11 @@ def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
 
     ``index`` has as many dimensions as ``input`` and is nowhere larger except along ``dim``.
     RuntimeError for an index out of range (negative ones do not wrap).
+
+    Example:
+      >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[0], [1]]))
+      tensor([[1],
+              [4]])
     """
     d = errors.wrap_dim(dim, input.ndim)
     if index.size == 0:

@@ -33,6 +33,14 @@ def where(
     promoted.
 
     With ``condition`` alone: where it is nonzero, a tuple of index tensors.
+
+    RuntimeError for a condition that is neither bool nor uint8, and for shapes that do not
+    broadcast.
+
+    Example:
+      >>> x = torch.tensor([-1.0, 2.0])
+      >>> torch.where(x > 0, x, 0.0), torch.where(x > 0)
+      (tensor([0., 2.]), (tensor([1]),))
     """
     input = names.pop("self", input) if input is None else input
     if names:
@@ -94,7 +102,14 @@ def _masked_fill_in_parts(aten: Any, input: Any, mask: Any, value: Any) -> Any:
     decomposition={"Scalar": _masked_fill_in_parts},
 )
 def masked_fill(input: Input, mask: Input, value: Element):
-    """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+    """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True.
+
+    The mask is of bool and broadcasts with ``input``. RuntimeError for another dtype or shape.
+
+    Example:
+      >>> torch.zeros(3).masked_fill(torch.tensor([True, False, True]), 1.0)
+      tensor([1., 0., 1.])
+    """
     check_mask(mask, "masked_fill_")
     check_broadcast(mask, input)
     return jnp.where(mask, fill_value(value, input, "masked_fill_"), input)
@@ -156,7 +171,15 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
 )
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
-    columns."""
+    columns.
+
+    The number of rows depends on the values: compiled functions refuse it.
+
+    Example:
+      >>> torch.tensor([[0, 7], [8, 0]]).nonzero()
+      tensor([[0, 1],
+              [1, 0]])
+    """
     require_tensor(input, "nonzero")
     if out is not None and not isinstance(out, Tensor):
         raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")

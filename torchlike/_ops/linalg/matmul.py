@@ -113,7 +113,15 @@ _PRODUCT = {"input": ["other"], "other": ["input"]}
 
 @op(needs=_PRODUCT, saved_names={"other": "mat2"}, autocast="low")
 def matmul(input: Input, other: Input):
-    """Return the matrix product; batches broadcast, vectors are promoted to matrices and back."""
+    """Return the matrix product; batches broadcast, vectors are promoted to matrices and back.
+
+    (…, n, k) and (…, k, m) give (…, n, m); two vectors give a number. RuntimeError for sizes that
+    do not fit, numbers without dimensions, and two dtypes.
+
+    Example:
+      >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
+      torch.Size([5, 2, 4])
+    """
     if not input.ndim or not other.ndim:
         raise RuntimeError(
             "both arguments to matmul need to be at least 1D, but they are "
@@ -133,7 +141,14 @@ def matmul(input: Input, other: Input):
     flops=lambda a, b, *rest, **_: 2 * a[0] * a[1] * b[1],
 )
 def mm(input: Input, mat2: Input):
-    """Return the product of two matrices."""
+    """Return the product of two matrices.
+
+    (n, k) and (k, m) give (n, m). RuntimeError for other dimensions, sizes or two dtypes.
+
+    Example:
+      >>> torch.mm(torch.eye(2), torch.ones(2, 3)).shape
+      torch.Size([2, 3])
+    """
     if input.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError("self must be a matrix" if input.ndim != 2 else "mat2 must be a matrix")
     _same_dtype(input, mat2)
@@ -174,7 +189,10 @@ def _int_mm(input: Input, mat2: Input):
     flops=lambda a, b, *rest, **_: 2 * a[0] * a[1] * a[2] * b[2],
 )
 def bmm(input: Input, mat2: Input):
-    """Return the product of two batches of matrices."""
+    """Return the product of two batches of matrices.
+
+    (B, n, k) and (B, k, m) give (B, n, m). RuntimeError for other dimensions, sizes or two dtypes.
+    """
     if input.ndim != 3 or mat2.ndim != 3:
         raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
     _same_dtype(input, mat2)
@@ -417,7 +435,12 @@ def addbmm(
 )
 def linear(input: Input, weight: Input, bias: OptInput = None):
     """Return ``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,)
-    or what else broadcasts to (…, out). RuntimeError for other sizes."""
+    or what else broadcasts to (…, out). RuntimeError for other sizes.
+
+    Example:
+      >>> torch.nn.functional.linear(torch.ones(5, 3), torch.ones(2, 3), torch.zeros(2)).shape
+      torch.Size([5, 2])
+    """
     _same_dtype(input, weight)
     if not (input.ndim and weight.ndim):
         raise RuntimeError(
@@ -511,6 +534,11 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
     Of one operand without a sum (``einsum("ii->i", a)``) the result is a view. RuntimeError for an
     equation that is none or that the operands do not fit, ValueError for lists that make none.
+
+    Example:
+      >>> a, b = torch.arange(6.0).view(2, 3), torch.ones(3)
+      >>> torch.einsum("ij,j->i", a, b)
+      tensor([ 3., 12.])
     """
     if not isinstance(equation, str):
         equation, operands = from_lists((equation, *operands))

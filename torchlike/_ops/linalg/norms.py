@@ -204,7 +204,12 @@ def norm(
     dtype: Any = None,
 ) -> Tensor:
     """Return the p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of
-    matrices."""
+    matrices.
+
+    Example:
+      >>> torch.norm(torch.tensor([3.0, 4.0]))
+      tensor(5.)
+    """
     require_tensor(input, "norm")
     if p == "nuc":
         dims = _pair(dim, input.dim())

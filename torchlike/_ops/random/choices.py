@@ -153,6 +153,10 @@ def multinomial(
 
     RuntimeError for negative, infinite or all-zero weights, or too many samples without
     replacement.
+
+    Example:
+      >>> torch.multinomial(torch.tensor([0.0, 1.0]), 3, replacement=True)
+      tensor([1, 1, 1])
     """
     if input.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")

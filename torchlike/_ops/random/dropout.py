@@ -124,6 +124,10 @@ def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = 
     """Zero elements with probability p and scale the rest by ``1 / (1 - p)``, when training.
 
     ValueError for p outside [0, 1].
+
+    Example:
+      >>> torch.nn.functional.dropout(torch.ones(3), p=0.5, training=False)
+      tensor([1., 1., 1.])
     """
     require_tensor(input, "dropout")
     check_probability(p)

@@ -41,6 +41,18 @@ def _require_float(dtype: np.dtype, name: str) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar}'")
 
 
+_SAYS = """Draw random numbers of the given size: {name}.
+
+The size is numbers or one sequence of them; the dtype is a floating point or complex one.
+NotImplementedError for others.
+
+Example:
+  >>> _ = torch.manual_seed(0)
+  >>> torch.{name}(2, 3).shape, torch.{name}((4,), dtype=torch.float64).dtype
+  (torch.Size([2, 3]), torch.float64)
+"""
+
+
 def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None:
     """Register ``name`` and ``name_like``, which draw from ``fill_of(shape, dtype,
     contiguous)``."""
@@ -95,7 +107,7 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
             memory_format,
         )
 
-    function.__doc__ = f"Draw random numbers of the given size: {name}."
+    function.__doc__ = _SAYS.format(name=name)
     like.__doc__ = f"Draw as ``{name}``, with the size, dtype and memory order of ``input``."
     composite(name, method=False)(function)
     composite(f"{name}_like", method=False, pointwise=True, differentiable=False)(like)
@@ -111,7 +123,15 @@ _size_function(
 def uniform_(
     input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **kw: Any
 ) -> Tensor:
-    """Fill with uniform numbers of ``[from, to)``. RuntimeError when from > to."""
+    """Fill with uniform numbers of ``[from, to)``. RuntimeError when from > to.
+
+    Returns the tensor, of any shape and a floating point dtype.
+
+    Example:
+      >>> x = torch.empty(100).uniform_(2, 3)
+      >>> bool(((x >= 2) & (x < 3)).all())
+      True
+    """
     low = float(plain_number(kw.pop("from", kw.pop("a", from_)), "uniform_", "from", 1))
     high = float(plain_number(kw.pop("b", to), "uniform_", "to", 2))
     dtype = input.dtype.numpy
@@ -127,7 +147,14 @@ def uniform_(
 
 @composite(namespaces=())
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with normal numbers. RuntimeError when std is negative."""
+    """Fill with normal numbers. RuntimeError when std is negative.
+
+    Returns the tensor, of any shape and a floating point or complex dtype.
+
+    Example:
+      >>> torch.empty(3).normal_(mean=5, std=0)
+      tensor([5., 5., 5.])
+    """
     plain_number(mean, "normal_", "mean", 1)
     _check_std(plain_number(std, "normal_", "std", 2))
     dtype = input.dtype.numpy
@@ -236,7 +263,15 @@ def randint(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
+    """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default.
+
+    RuntimeError unless ``low`` is below ``high``.
+
+    Example:
+      >>> x = torch.randint(3, 6, (100,))
+      >>> x.dtype, sorted(set(x.tolist()))
+      (torch.int64, [3, 4, 5])
+    """
     if size is None:
         low, high, size = None, low, high
     low, high = _checked_range(*_range("randint", low, high))
@@ -324,7 +359,14 @@ def randperm(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Draw a random permutation of 0..n-1."""
+    """Draw a random permutation of 0..n-1.
+
+    RuntimeError for a negative n.
+
+    Example:
+      >>> sorted(torch.randperm(4).tolist())
+      [0, 1, 2, 3]
+    """
     n = int(n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")

@@ -83,7 +83,15 @@ def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.
     tags="reduction.IntList_out|default|dim_IntList",
 )
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """Return the sum over ``dim`` (all by default); integers are summed in int64."""
+    """Return the sum over ``dim`` (all by default); integers are summed in int64.
+
+    ``dim`` is a number or a tuple; ``keepdim`` leaves those dimensions with size 1. IndexError for
+    a dimension out of range.
+
+    Example:
+      >>> torch.tensor([[1, 2], [3, 4]]).sum(0), torch.tensor([True, True]).sum()
+      (tensor([4, 6]), tensor(2))
+    """
     return _total(added, input, dim, keepdim, dtype)
 
 
@@ -103,7 +111,16 @@ def _no_mean(name: str, given: str, x: Any) -> str:
 
 @op(casts_out=True, needs="nothing", tags="reduction.default|dim|dtype_out|out")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+    """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given.
+
+    ``dim`` is a number or a tuple; ``keepdim`` leaves those dimensions with size 1. IndexError for
+    a dimension out of range; NaN of no elements.
+
+    Example:
+      >>> torch.tensor([[1.0, 3.0], [5.0, 7.0]]).mean(dim=1, keepdim=True)
+      tensor([[2.],
+              [6.]])
+    """
     x = input if dtype is None else casts.convert(input, dtype)
     if x.dtype.kind in "iub":
         raise RuntimeError(_no_mean("mean", "Input" if dtype is None else "Optional", x))
@@ -142,14 +159,29 @@ def _nonzero(x: Any) -> jax.Array:
 
 @op(differentiable=False, casts_out="truth", tags="reduction.all_out|default|dim|dims|out")
 def all(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``.
+
+    IndexError for a dimension out of range.
+
+    Example:
+      >>> x = torch.tensor([[1, 0], [1, 1]])
+      >>> x.all(), x.all(dim=1)
+      (tensor(False), tensor([False,  True]))
+    """
     found = jnp.all(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
 @op(differentiable=False, casts_out="truth", tags="reduction.all_out|default|dim|dims|out")
 def any(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``.
+
+    IndexError for a dimension out of range.
+
+    Example:
+      >>> torch.tensor([[0, 0], [1, 0]]).any(dim=1)
+      tensor([False,  True])
+    """
     found = jnp.any(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
@@ -301,7 +333,15 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
         return along(input, *args, out=out, **kwargs)
 
     function.__doc__ = f"""Return the {name}imum of all elements; with ``dim``, values and indices
-    there; with another tensor, elementwise."""
+    there; with another tensor, elementwise.
+
+    RuntimeError, or IndexError with ``dim``, where there are no elements.
+
+    Example:
+      >>> x = torch.tensor([[1, 5], [7, 2]])
+      >>> x.{name}() == x.{name}(dim=0).values.{name}()
+      tensor(True)
+    """
     composite(name, tags="reduction.default|dim")(function)
 
 
@@ -312,7 +352,14 @@ _extremum("min", min_all, min_dim, NAMESPACES[""]["minimum"])
 @op(differentiable=False, tags="reduction.default|out")
 def argmax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
-    int64."""
+    int64.
+
+    IndexError for a dimension out of range, and where there are no elements.
+
+    Example:
+      >>> torch.tensor([[1, 9], [8, 2]]).argmax(dim=1)
+      tensor([1, 0])
+    """
     return _arg(input, dim, keepdim, True, "argmax")
 
 
@@ -419,10 +466,17 @@ def _spread(name: str, spec: Any) -> None:
             )
         return spec(input, dim, correction, keepdim, out=out)
 
-    function.__doc__ = (
-        f"Return the {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
-    )
-    composite(name, tags="reduction.default|correction|correction_out|dim|out")(function)
+    function.__doc__ = f"""Return the {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by
+    default.
+
+    ``dim`` is a number, a tuple, or None for all. NaN, with a warning, where there are no more
+    elements than ``correction``.
+
+    Example:
+      >>> torch.tensor([1.0, 3.0]).{name}(correction=0)
+      tensor(1.)
+    """
+    composite(name, tags="reduction.default|dim")(function)
 
 
 _spread("var", var_op)
@@ -474,7 +528,15 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 
 @op(casts_out="dtype", needs="nothing", inplace=True, autocast={"cuda": "float32"})
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
-    """Return the running sum along ``dim``."""
+    """Return the running sum along ``dim``.
+
+    The result has the input's shape; integers are summed in int64. IndexError for a dimension out
+    of range.
+
+    Example:
+      >>> torch.tensor([1, 2, 3]).cumsum(0)
+      tensor([1, 3, 6])
+    """
     x = _accumulated(input, dtype)
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")

@@ -91,6 +91,11 @@ def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     named pair.
 
     Always stable; NaN counts as the largest value.
+
+    Example:
+      >>> values, indices = torch.sort(torch.tensor([3, 1, 2]))
+      >>> values.tolist(), indices.tolist()
+      ([1, 2, 3], [1, 2, 0])
     """
     return sort_op(input, *_sort_arguments("sort", args, kwargs), out=out)
 
@@ -130,6 +135,11 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
 
     Differs from PyTorch: of equal values the earlier ones are chosen and come first (0 before -0);
     PyTorch's order of them is its algorithm's. ``sorted=False`` is in order, too.
+
+    Example:
+      >>> values, indices = torch.tensor([3.0, 1.0, 2.0]).topk(2)
+      >>> values.tolist(), indices.tolist()
+      ([3.0, 2.0], [0, 2])
     """
     if input.dtype.kind == "c":
         raise RuntimeError("topk(): does not support complex dtypes on CPU")

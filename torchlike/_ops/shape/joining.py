@@ -70,6 +70,12 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
 
     ValueError for an empty list; RuntimeError when other sizes differ. 1-D tensors without elements
     are skipped.
+
+    Example:
+      >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
+      tensor([[0., 0.],
+              [1., 1.],
+              [1., 1.]])
     """
     return cat_op(tensors, dim if axis is None else axis, out=out)
 
@@ -101,7 +107,13 @@ def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
     autocast={"xla": "widest"},
 )
 def stack(tensors: Inputs, dim: Int = 0):
-    """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
+    """Join tensors of one size along a new dimension. RuntimeError when sizes differ.
+
+    Example:
+      >>> torch.stack([torch.zeros(2), torch.ones(2)], dim=1)
+      tensor([[0., 1.],
+              [0., 1.]])
+    """
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]
@@ -289,6 +301,11 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     "xy".
 
     UserWarning, once, where it is left out.
+
+    Example:
+      >>> x, y = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+      >>> x.tolist(), y.shape
+      ([[0, 0, 0], [1, 1, 1]], torch.Size([2, 3]))
     """
     parts = list(_spread(tensors))
     if not parts:

@@ -28,7 +28,15 @@ from torchlike.tensor import Tensor, wrap
 @op(namespaces=(), needs="nothing")
 def repeat(input: Input, repeats: Shape):
     """Return the tensor copied ``repeats[d]`` times along each dimension; extra ones are
-    prepended."""
+    prepended.
+
+    RuntimeError for fewer numbers than dimensions.
+
+    Example:
+      >>> torch.tensor([1, 2]).repeat(2, 2)
+      tensor([[1, 2, 1, 2],
+              [1, 2, 1, 2]])
+    """
     if len(repeats) < input.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -115,6 +123,10 @@ def repeat_interleave(
     ``repeats`` is a number or a vector of counts; with a single argument, that is the counts and
     the result the positions. ``output_size`` (the total) is needed under jit. RuntimeError for
     another total than the counts have.
+
+    Example:
+      >>> torch.tensor([1, 2]).repeat_interleave(torch.tensor([2, 1]))
+      tensor([1, 1, 2])
     """
     require_tensor(input, "repeat_interleave")
     if repeats is None:
@@ -178,7 +190,14 @@ def flip_op(input: Input, dims: Shape):
 
 @composite()
 def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """Return a copy with the order reversed along ``dims``."""
+    """Return a copy with the order reversed along ``dims``.
+
+    IndexError for a dimension out of range, RuntimeError for one that is named twice.
+
+    Example:
+      >>> torch.arange(3).flip(0)
+      tensor([2, 1, 0])
+    """
     return flip_op(
         input,
         shape_arguments(

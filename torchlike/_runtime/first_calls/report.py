@@ -13,7 +13,16 @@ _table: Any = LazyModule("rich.table")
 
 
 class Report:
-    """A table of compiled forms. ``print(report)`` shows it; ``rows`` are its records."""
+    """A table of compiled forms. ``print(report)`` shows it.
+
+    Attributes:
+      rows: a record for each operation, the dearest first.
+
+    Example:
+      >>> report = torchlike.compiler.report()
+      >>> "first calls" in str(report)
+      True
+    """
 
     def __init__(self, rows: list[Record]) -> None:
         self.rows = rows
@@ -63,6 +72,15 @@ def report() -> Report:
     compiled, after how many calls by NumPy, and the milliseconds of their first compiled calls; and
     why signatures were compiled at once. Functions of ``torchlike.jit`` are not among them:
     ``explain`` tells of those.
+
+    Returns:
+      a table: ``print`` shows it, and its ``rows`` are the records.
+
+    Example:
+      >>> with torchlike.compiler.set_first_calls("numpy"):
+      ...     y = torch.ones(3) + 1
+      >>> len(torchlike.compiler.report().rows) > 0
+      True
     """
     rows = sorted(records.values(), key=lambda r: -_seconds(r))
     return Report(rows)

@@ -30,15 +30,21 @@ settings = Settings()
 class set_first_calls:
     """How the first calls of an operation on a new shape are computed, from now on.
 
-    ``"numpy"``, the default: by NumPy, until compiling pays. ``"compiled"``: every signature is
-    compiled when it is first met. Also a context manager, which sets the mode back at its end::
+    Also a context manager, which sets the mode back at its end. It holds for all threads. The
+    environment variable ``TORCHLIKE_FIRST_CALLS`` says the mode at the start. On accelerators
+    everything is compiled.
 
-        torchlike.compiler.set_first_calls("compiled")
-        with torchlike.compiler.set_first_calls("numpy"):
-            ...
+    Args:
+      mode: "numpy", the default: by NumPy, until compiling pays; "compiled": every signature is
+        compiled when it is first met.
 
-    The environment variable ``TORCHLIKE_FIRST_CALLS`` says the mode at the start. It holds for all
-    threads. On accelerators everything is compiled. Raises ValueError for another mode.
+    Raises:
+      ValueError: another mode.
+
+    Example:
+      >>> with torchlike.compiler.set_first_calls("numpy"):
+      ...     torchlike.compiler.get_first_calls()
+      'numpy'
     """
 
     def __init__(self, mode: str) -> None:
@@ -54,5 +60,13 @@ class set_first_calls:
 
 
 def get_first_calls() -> str:
-    """Return the mode that ``set_first_calls`` or the environment set: "numpy" or "compiled"."""
+    """Return the mode that ``set_first_calls`` or the environment set.
+
+    Returns:
+      "numpy" or "compiled".
+
+    Example:
+      >>> torchlike.compiler.get_first_calls() in ("numpy", "compiled")
+      True
+    """
     return settings.mode

@@ -54,6 +54,15 @@ class OrbaxStorageWriter(FileSystemWriter):
         TypeError: from ``save``, for a value that JSON has no place for.
 
     PyTorch has no such writer.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from torchlike.distributed import checkpoint
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = checkpoint.OrbaxStorageWriter(folder, keep=2)
+        ...     saved = checkpoint.save({"w": torch.ones(2)}, storage_writer=writer, no_dist=True)
+        ...     print([path.name for path in pathlib.Path(folder).iterdir()])
+        ['0']
     """
 
     def __init__(self, path: Any, *, keep: int | None = 1) -> None:
@@ -106,8 +115,28 @@ class OrbaxStorageReader(FileSystemReader):
     tensors lie on: one of `OrbaxStorageWriter`, or any that has a dictionary of arrays as the item
     "state".
 
-    ImportError where Orbax is not installed; FileNotFoundError, from ``load``, where there is no
-    such checkpoint.
+    Args:
+        path: The folder.
+        step: The number of the checkpoint; the last one by default.
+
+    Raises:
+        ImportError: Orbax is not installed (``pip install 'torchlike[orbax]'``).
+        FileNotFoundError: from ``load``, where there is no such checkpoint.
+
+    PyTorch has no such reader.
+
+    Example:
+        >>> import tempfile
+        >>> from torchlike.distributed import checkpoint
+        >>> state = {"w": torch.ones(2)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = checkpoint.OrbaxStorageWriter(folder)
+        ...     saved = checkpoint.save(state, storage_writer=writer, no_dist=True)
+        ...     found = {"w": torch.zeros(2)}
+        ...     reader = checkpoint.OrbaxStorageReader(folder)
+        ...     checkpoint.load(found, storage_reader=reader, no_dist=True)
+        >>> found
+        {'w': tensor([1., 1.])}
     """
 
     def __init__(self, path: Any, *, step: int | None = None) -> None:

@@ -27,7 +27,20 @@ _MODES = {
 
 
 class LinenModule(Module):
-    """A module of flax.linen: "params" are parameters, all other collections buffers."""
+    """A module of flax.linen: "params" are parameters, all other collections buffers.
+
+    Made by ``from_linen``.
+
+    Example:
+      >>> import flax.linen, jax, jax.numpy as jnp
+      >>> dense = flax.linen.Dense(2)
+      >>> variables = dense.init(jax.random.key(0), jnp.ones((1, 3)))
+      >>> model = torchlike.interop.flax.from_linen(dense, variables)
+      >>> sorted(name for name, _ in model.named_parameters())
+      ['bias', 'kernel']
+      >>> jax.tree.map(jnp.shape, model.to_flax())
+      {'params': {'bias': (2,), 'kernel': (3, 2)}}
+    """
 
     def __init__(
         self, module: Any, variables: Any, rngs: Mapping[str, Any] | None, method: str
@@ -106,7 +119,11 @@ class LinenModule(Module):
         return result
 
     def to_flax(self) -> dict[str, Any]:
-        """Return the present variables, as ``module.apply`` takes them."""
+        """Return the present variables, as ``module.apply`` takes them.
+
+        Returns:
+          a dictionary of collections, ``{"params": {…}}``, of copies as JAX's arrays.
+        """
         params, rest = (
             tree.built([t.detach().jax() for t in tree.tensors(self)])
             for tree in (self._params, self._rest)
@@ -140,5 +157,16 @@ def from_linen(
     Raises:
       TypeError: no module of flax.linen, or no variables.
       NotImplementedError: from a call that adds variables.
+
+    Returns:
+      a module whose calls take and give tensors, with gradients.
+
+    Example:
+      >>> import flax.linen, jax, jax.numpy as jnp
+      >>> dense = flax.linen.Dense(2)
+      >>> variables = dense.init(jax.random.key(0), jnp.ones((1, 3)))
+      >>> model = torchlike.interop.flax.from_linen(dense, variables)
+      >>> model(torch.ones(5, 3)).shape
+      torch.Size([5, 2])
     """
     return LinenModule(module, variables, rngs, method)

@@ -14,7 +14,16 @@ from torchlike.nn import Module
 
 
 class NNXModule(Module):
-    """A module of flax.nnx: its ``nnx.Param`` are parameters, all other variables buffers."""
+    """A module of flax.nnx: its ``nnx.Param`` are parameters, all other variables buffers.
+
+    Made by ``from_nnx``.
+
+    Example:
+      >>> from flax import nnx
+      >>> model = torchlike.interop.flax.from_nnx(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))
+      >>> type(model.to_flax()).__name__
+      'Linear'
+    """
 
     def __init__(self, module: Any, method: str = "__call__") -> None:
         super().__init__()
@@ -68,7 +77,11 @@ class NNXModule(Module):
         return result
 
     def to_flax(self) -> Any:
-        """Return a module of flax.nnx with the present values, in this module's mode."""
+        """Return a module of flax.nnx with the present values, in this module's mode.
+
+        Returns:
+          a module of the class that ``from_nnx`` was given, with copies of the values.
+        """
         states = [
             tree.built([t.detach().jax() for t in tree.tensors(self)])
             for tree in (self._params, self._rest)
@@ -100,5 +113,16 @@ def from_nnx(module: Any, *, method: str = "__call__") -> NNXModule:
     Raises:
       TypeError: no module of flax.nnx.
       NotImplementedError: from a call that adds variables.
+
+    Returns:
+      a module whose calls take and give tensors, with gradients.
+
+    Example:
+      >>> from flax import nnx
+      >>> model = torchlike.interop.flax.from_nnx(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))
+      >>> model(torch.ones(5, 3)).shape
+      torch.Size([5, 2])
+      >>> sorted(name for name, _ in model.named_parameters())
+      ['bias', 'kernel']
     """
     return NNXModule(module, method)

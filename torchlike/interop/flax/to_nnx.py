@@ -22,7 +22,15 @@ class _Held:
 
 class TorchlikeModule(nnx.Module):
     """A torchlike module: ``parameters`` are ``nnx.Param`` and ``buffers`` ``nnx.BatchStat``, both
-    by the names of ``named_parameters()`` and ``named_buffers()``."""
+    by the names of ``named_parameters()`` and ``named_buffers()``.
+
+    Made by ``to_nnx``.
+
+    Example:
+      >>> module = torchlike.interop.flax.to_nnx(torch.nn.Linear(3, 2))
+      >>> module.to_torchlike()
+      Linear(in_features=3, out_features=2, bias=True)
+    """
 
     def __init__(self, module: Module) -> None:
         self.parameters = nnx.Dict(
@@ -50,7 +58,11 @@ class TorchlikeModule(nnx.Module):
         return result
 
     def to_torchlike(self) -> Module:
-        """Return a torchlike module with the present values, in this module's mode."""
+        """Return a torchlike module with the present values, in this module's mode.
+
+        Returns:
+          a module of the class that ``to_nnx`` was given, with copies of the values.
+        """
         made = modules.twin(self._held.module)
         values = {**self.parameters, **self.buffers}
         modules.put(made, {name: from_jax(v[...]).clone() for name, v in values.items()})
@@ -71,6 +83,18 @@ def to_nnx(module: Module) -> TorchlikeModule:
 
     Raises:
       TypeError: no torchlike module.
+
+    Args:
+      module: what is called is a copy of it.
+
+    Returns:
+      a ``flax.nnx.Module`` whose calls take and give arrays.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> module = torchlike.interop.flax.to_nnx(torch.nn.Linear(3, 2))
+      >>> module(jnp.ones((5, 3), jnp.float32)).shape
+      (5, 2)
     """
     if not isinstance(module, Module):
         raise TypeError(f"to_nnx takes a torchlike.nn.Module, not {type(module).__name__}")

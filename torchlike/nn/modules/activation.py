@@ -23,7 +23,12 @@ class _Inplace(Module):
 
 
 class ReLU(_Inplace):
-    """``max(x, 0)``."""
+    """Return ``max(x, 0)`` of a tensor of any shape; with ``inplace`` the tensor is written.
+
+    Example:
+      >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+      tensor([0., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
@@ -37,21 +42,21 @@ class SELU(_Inplace):
 
 
 class SiLU(_Inplace):
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_Inplace):
-    """``x * tanh(softplus(x))``."""
+    """Return ``x * tanh(softplus(x))``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class Hardsigmoid(_Inplace):
-    """``clamp(x / 6 + 1 / 2, 0, 1)``."""
+    """Return ``clamp(x / 6 + 1 / 2, 0, 1)``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -61,7 +66,7 @@ class Hardsigmoid(_Inplace):
 
 
 class Hardswish(_Inplace):
-    """``x * hardsigmoid(x)``."""
+    """Return ``x * hardsigmoid(x)``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -71,7 +76,7 @@ class Hardswish(_Inplace):
 
 
 class Threshold(Module):
-    """``x`` where it is above ``threshold``, else ``value``."""
+    """Return ``x`` where it is above ``threshold``, else ``value``."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
@@ -89,7 +94,7 @@ class Threshold(Module):
 
 
 class Hardtanh(Module):
-    """``clamp(x, min_val, max_val)``."""
+    """Return ``clamp(x, min_val, max_val)``."""
 
     def __init__(
         self,
@@ -128,7 +133,7 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """``clamp(x, 0, 6)``."""
+    """Return ``clamp(x, 0, 6)``."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -158,7 +163,7 @@ class RReLU(Module):
 
 
 class LeakyReLU(Module):
-    """``x`` where positive, else ``negative_slope * x``."""
+    """Return ``x`` where positive, else ``negative_slope * x``."""
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
@@ -173,7 +178,7 @@ class LeakyReLU(Module):
 
 
 class ELU(Module):
-    """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
+    """Return ``x`` where positive, else ``alpha * (exp(x) - 1)``."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -188,7 +193,7 @@ class ELU(Module):
 
 
 class CELU(ELU):
-    """``x`` where positive, else ``alpha * (exp(x / alpha) - 1)``."""
+    """Return ``x`` where positive, else ``alpha * (exp(x / alpha) - 1)``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
@@ -209,7 +214,12 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """``x * Phi(x)``, exactly or with the tanh approximation."""
+    """Return ``x * Phi(x)`` of a tensor of any shape, exactly or by tanh (``approximate="tanh"``).
+
+    Example:
+      >>> torch.nn.GELU()(torch.tensor([0.0, 100.0]))
+      tensor([  0., 100.])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -264,14 +274,14 @@ class Hardshrink(_Shrink):
 
 
 class Softshrink(_Shrink):
-    """``x`` moved towards zero by ``lambd``."""
+    """Return ``x`` moved towards zero by ``lambd``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta x)) / beta``; linear where ``beta x > threshold``."""
+    """Return ``log(1 + exp(beta x)) / beta``; linear where ``beta x > threshold``."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -286,35 +296,40 @@ class Softplus(Module):
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """Return ``1 / (1 + exp(-x))`` of a tensor of any shape."""
 
     def forward(self, input: Tensor) -> Tensor:
         return input.sigmoid()
 
 
 class Tanh(Module):
-    """``tanh(x)``."""
+    """Return ``tanh(x)`` of a tensor of any shape.
+
+    Example:
+      >>> torch.nn.Tanh()(torch.zeros(2))
+      tensor([0., 0.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return input.tanh()
 
 
 class LogSigmoid(Module):
-    """``log(sigmoid(x))``."""
+    """Return ``log(sigmoid(x))``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """``x / (1 + |x|)``."""
+    """Return ``x / (1 + |x|)``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """``x - tanh(x)``."""
+    """Return ``x - tanh(x)``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -331,7 +346,7 @@ class _AlongDim(Module):
 
 
 class Softmin(_AlongDim):
-    """``softmax(-x)`` along ``dim``."""
+    """Return ``softmax(-x)`` along ``dim``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
@@ -341,7 +356,12 @@ class Softmin(_AlongDim):
 
 
 class Softmax(_AlongDim):
-    """``exp(x) / sum(exp(x))`` along ``dim``."""
+    """Return ``exp(x) / sum(exp(x))`` along ``dim``.
+
+    Example:
+      >>> torch.nn.Softmax(dim=-1)(torch.zeros(4))
+      tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
@@ -351,7 +371,7 @@ class Softmax(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """``log(softmax(x))`` along ``dim``."""
+    """Return ``log(softmax(x))`` along ``dim``."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

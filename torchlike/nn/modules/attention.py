@@ -23,6 +23,13 @@ class MultiheadAttention(Module):
 
     A query all of whose keys are masked gives NaN with weights. Without them it gives zeros before
     the last projection, but NaN where PyTorch runs its kernel for inference (`native_attention`).
+
+    Example:
+      >>> attention = torch.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+      >>> x = torch.ones(1, 5, 8)
+      >>> output, weights = attention(x, x, x)
+      >>> output.shape, weights.shape
+      (torch.Size([1, 5, 8]), torch.Size([1, 5, 5]))
     """
 
     in_proj_weight: Any

@@ -121,7 +121,7 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """(N, C) or (N, C, L)."""
+    """Normalise each channel of (N, C) or (N, C, L) over the batch; else as ``BatchNorm2d``."""
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() not in (2, 3):
@@ -129,7 +129,28 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """(N, C, H, W)."""
+    """Normalise each channel of (N, C, H, W) over the batch and the image.
+
+    In training mode by the batch's mean and biased variance, which update ``running_mean`` and
+    ``running_var`` (the unbiased one); in evaluation mode by those.
+
+    Args:
+      num_features: C.
+      eps: added to the variance.
+      momentum: the share of the new statistics; None averages all batches.
+      affine: whether there are ``weight`` and ``bias`` (C,).
+      track_running_stats: False normalises by the batch in evaluation mode, too.
+
+    Raises:
+      ValueError: from a call, for another number of dimensions, or in training mode for one value a
+        channel.
+
+    Example:
+      >>> norm = torch.nn.BatchNorm2d(3)
+      >>> y = norm(torch.randn(8, 3, 4, 4))
+      >>> y.shape, int(norm.num_batches_tracked)
+      (torch.Size([8, 3, 4, 4]), 1)
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 4:
@@ -137,7 +158,7 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """(N, C, D, H, W)."""
+    """Normalise each channel of (N, C, D, H, W) over the batch; else as ``BatchNorm2d``."""
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 5:

@@ -62,7 +62,18 @@ class _Ordered(Module):
 
 
 class Sequential(_Ordered):
-    """Modules called one after the other: ``Sequential(a, b)`` or an OrderedDict of them."""
+    """Call modules one after the other: ``Sequential(a, b)`` or an OrderedDict of them.
+
+    Indexing gives a module, a slice another Sequential of the same modules.
+
+    Raises:
+      TypeError: an argument is no module.
+
+    Example:
+      >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+      >>> model(torch.ones(3, 4)).shape, len(model), model[1]
+      (torch.Size([3, 2]), 3, ReLU())
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -154,7 +165,13 @@ class Sequential(_Ordered):
 
 
 class ModuleList(_Ordered):
-    """A list of modules."""
+    """Hold modules in a list, so that their parameters are the owner's; it cannot be called itself.
+
+    Example:
+      >>> layers = torch.nn.ModuleList(torch.nn.Linear(2, 2) for _ in range(3))
+      >>> len(layers), len(list(layers.parameters()))
+      (3, 6)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -228,7 +245,13 @@ class ModuleList(_Ordered):
 
 
 class ModuleDict(Module):
-    """Modules by key, in the order of insertion."""
+    """Hold modules by key, in the order of insertion, so that their parameters are the owner's.
+
+    Example:
+      >>> heads = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 1), "b": torch.nn.Identity()})
+      >>> list(heads), "a" in heads
+      (['a', 'b'], True)
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()

@@ -168,19 +168,50 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """(N, C_in, L) or (C_in, L) to (N, C_out, L_out)."""
+    """Convolve (N, C_in, L) or (C_in, L) to (N, C_out, L_out).
+
+    Arguments and errors are as of ``Conv2d``, with numbers for one dimension.
+
+    Example:
+      >>> torch.nn.Conv1d(2, 4, kernel_size=3, padding="same")(torch.ones(1, 2, 7)).shape
+      torch.Size([1, 4, 7])
+    """
 
     _ndim = 1
 
 
 class Conv2d(_Conv):
-    """(N, C_in, H, W) or (C_in, H, W) to (N, C_out, H_out, W_out)."""
+    """Convolve (N, C_in, H, W) or (C_in, H, W) to (N, C_out, H_out, W_out).
+
+    Args:
+      in_channels, out_channels: C_in and C_out. ``weight`` is (C_out, C_in / groups, kh, kw),
+        ``bias`` (C_out,).
+      kernel_size, stride, padding, dilation: a number, or one for each of the two dimensions;
+        ``padding`` also "valid" or "same".
+      groups: how many groups of channels are convolved apart.
+      bias: False leaves the bias out.
+      padding_mode: "zeros", "reflect", "replicate" or "circular".
+
+    Raises:
+      ValueError: ``groups`` does not divide the channels; an unknown ``padding`` or mode; "same"
+        with a stride.
+      RuntimeError: from a call, for other channels or dimensions, or a kernel larger than the
+        input.
+
+    Example:
+      >>> layer = torch.nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1)
+      >>> layer(torch.ones(1, 3, 32, 32)).shape
+      torch.Size([1, 8, 16, 16])
+    """
 
     _ndim = 2
 
 
 class Conv3d(_Conv):
-    """(N, C_in, D, H, W) or (C_in, D, H, W) to (N, C_out, D_out, H_out, W_out)."""
+    """Convolve (N, C_in, D, H, W) or (C_in, D, H, W) to (N, C_out, D_out, H_out, W_out).
+
+    Arguments and errors are as of ``Conv2d``, with numbers for three dimensions.
+    """
 
     _ndim = 3
 
@@ -273,18 +304,42 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """(N, C_in, L) or (C_in, L) to (N, C_out, L_out)."""
+    """Convolve transposed, as the gradient of ``Conv1d`` does: (N, C_in, L) or (C_in, L) to
+    (N, C_out, L_out).
+
+    Arguments and errors are as of ``ConvTranspose2d``, with numbers for one dimension.
+    """
 
     _ndim = 1
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """(N, C_in, H, W) or (C_in, H, W) to (N, C_out, H_out, W_out)."""
+    """Convolve transposed, as the gradient of ``Conv2d`` does: (N, C_in, H, W) or (C_in, H, W) to
+    (N, C_out, H_out, W_out).
+
+    Args:
+      in_channels, out_channels: C_in and C_out. ``weight`` is (C_in, C_out / groups, kh, kw).
+      kernel_size, stride, padding, dilation, groups, bias: as of ``Conv2d``; ``padding`` is cut
+      off. output_padding: rows and columns added at one side, which ``stride`` leaves open.
+      padding_mode: "zeros" alone.
+
+    Raises:
+      ValueError: another padding mode; from a call, an ``output_size`` that no padding gives.
+
+    Example:
+      >>> layer = torch.nn.ConvTranspose2d(8, 3, kernel_size=2, stride=2)
+      >>> layer(torch.ones(1, 8, 4, 4)).shape
+      torch.Size([1, 3, 8, 8])
+    """
 
     _ndim = 2
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """(N, C_in, D, H, W) or (C_in, D, H, W) to (N, C_out, D_out, H_out, W_out)."""
+    """Convolve transposed, as the gradient of ``Conv3d`` does: (N, C_in, D, H, W) or (C_in, D, H,
+    W) to (N, C_out, D_out, H_out, W_out).
+
+    Arguments and errors are as of ``ConvTranspose2d``, with numbers for three dimensions.
+    """
 
     _ndim = 3

@@ -22,7 +22,26 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Zeroes elements; the others are divided by ``1 - p``."""
+    """Set elements to zero with probability ``p`` in training mode; the others are divided by
+    ``1 - p``.
+
+    The input has any shape; in evaluation mode it comes back as it is. The CPU's draws are
+    PyTorch's.
+
+    Args:
+      p: the probability.
+      inplace: whether the input itself is written.
+
+    Raises:
+      ValueError: ``p`` is not within [0, 1].
+
+    Example:
+      >>> dropout = torch.nn.Dropout(0.5)
+      >>> set(dropout(torch.ones(100)).tolist()) == {0.0, 2.0}
+      True
+      >>> dropout.eval()(torch.ones(3))
+      tensor([1., 1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)

@@ -66,18 +66,18 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """(N, C, L) or (C, L)."""
+    """Normalise each channel of an example: (N, C, L) or (C, L)."""
 
     _ndim = 1
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """(N, C, H, W) or (C, H, W)."""
+    """Normalise each channel of an example: (N, C, H, W) or (C, H, W)."""
 
     _ndim = 2
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """(N, C, D, H, W) or (C, D, H, W)."""
+    """Normalise each channel of an example: (N, C, D, H, W) or (C, D, H, W)."""
 
     _ndim = 3

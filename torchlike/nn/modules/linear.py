@@ -13,7 +13,12 @@ from torchlike.tensor import Tensor
 
 
 class Identity(Module):
-    """Gives its input back, whatever arguments it was made with."""
+    """Return the input as it is, whatever arguments the module was made with.
+
+    Example:
+      >>> torch.nn.Identity(54)(torch.ones(2))
+      tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -23,7 +28,22 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """``x @ weight.T + bias``: (…, in_features) to (…, out_features)."""
+    """Apply ``x @ weight.T + bias``: (…, in_features) to (…, out_features).
+
+    Args:
+      in_features, out_features: sizes of the last dimension before and after. ``weight`` is
+        (out_features, in_features), ``bias`` (out_features,).
+      bias: False leaves the bias out.
+      device, dtype: of the parameters.
+
+    Raises:
+      RuntimeError: from a call, where the last dimension is not ``in_features``.
+
+    Example:
+      >>> layer = torch.nn.Linear(3, 2)
+      >>> layer(torch.ones(5, 3)).shape
+      torch.Size([5, 2])
+    """
 
     weight: Any
     bias: Any
@@ -67,7 +87,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """``x1ᵀ A x2 + b``: (…, in1_features) and (…, in2_features) to (…, out_features)."""
+    """Return ``x1ᵀ A x2 + b``: (…, in1_features) and (…, in2_features) to (…, out_features)."""
 
     weight: Any
     bias: Any

@@ -41,14 +41,19 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``."""
+    """Compute ``|input - target|``: the mean, the sum or each."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
-    """``(input - target)²``."""
+    """Compute ``(input - target)²`` of two tensors of one shape: the mean, the sum or each.
+
+    Example:
+      >>> torch.nn.MSELoss(reduction="sum")(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+      tensor(4.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
@@ -126,7 +131,27 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of (N, C, …) logits and class indices (N, …) or probabilities (N, C, …)."""
+    """Compute the cross entropy of logits and class indices or probabilities.
+
+    Logits are (N, C, …) or (C,), class indices int64 of shape (N, …) or (), probabilities of the
+    logits' shape. The result has no dimensions, or with ``reduction="none"`` the shape (N, …).
+
+    Args:
+      weight: a factor for each class, (C,); "mean" divides by those of the targets.
+      ignore_index: targets of this value count nothing.
+      reduction: "mean", "sum" or "none".
+      label_smoothing: how much of each target is spread evenly over the classes, within [0, 1].
+
+    Raises:
+      IndexError: a class is out of range.
+      ValueError: other numbers of logits and targets.
+      RuntimeError: other shapes or dtypes.
+
+    Example:
+      >>> loss = torch.nn.CrossEntropyLoss()
+      >>> loss(torch.tensor([[9.0, 0.0], [0.0, 9.0]]), torch.tensor([0, 1])) < 0.001
+      tensor(True)
+    """
 
     def __init__(
         self,
@@ -249,7 +274,9 @@ class KLDivLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    """Compute ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1: the mean, the sum
+    or each.
+    """
 
     def __init__(
         self,
@@ -266,14 +293,16 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))``."""
+    """Compute ``log(1 + exp(-target * input))``: the mean, the sum or each."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """Compute ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1: the mean,
+    the sum or each.
+    """
 
     def __init__(
         self,
@@ -292,7 +321,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """Compute ``max(0, -target * (input1 - input2) + margin)``: the mean, the sum or each."""
 
     def __init__(
         self,
@@ -361,7 +390,9 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``."""
+    """Compute ``max(0, d(anchor, positive) - d(anchor, negative) + margin)``: the mean, the sum or
+    each.
+    """
 
     def __init__(
         self,

@@ -89,7 +89,20 @@ class Module(StateDicts, Hooks, Conversions):
     """Base class of all networks and layers.
 
     Assigning a Parameter, a Buffer or a Module to an attribute registers it. Define ``forward`` and
-    call the module itself, so that hooks run.
+    call the module itself, so that hooks run. A module is a pytree to JAX, of its parameters and
+    buffers.
+
+    Example:
+      >>> class Scale(torch.nn.Module):
+      ...     def __init__(self):
+      ...         super().__init__()
+      ...         self.factor = torch.nn.Parameter(torch.tensor(2.0))
+      ...
+      ...     def forward(self, x):
+      ...         return self.factor * x
+      >>> model = Scale()
+      >>> model(torch.ones(2)).tolist(), [name for name, _ in model.named_parameters()]
+      ([2.0, 2.0], ['factor'])
     """
 
     dump_patches: bool = False
@@ -196,7 +209,13 @@ class Module(StateDicts, Hooks, Conversions):
         self.__dict__["training"] = mode
 
     def train(self, mode: bool = True) -> Self:
-        """Put this module and all below it in training mode (or evaluation mode). Gives itself."""
+        """Put this module and all below it in training mode (or evaluation mode). Gives itself.
+
+        Example:
+          >>> model = torch.nn.Sequential(torch.nn.Dropout())
+          >>> model.train(False)[0].training
+          False
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -205,7 +224,15 @@ class Module(StateDicts, Hooks, Conversions):
         return self
 
     def eval(self) -> Self:
-        """Switch to evaluation mode: ``train(False)``."""
+        """Switch this module and all below it to evaluation mode: ``train(False)``.
+
+        Gives itself. Dropout passes on what it gets then, and batch norm uses its running
+        statistics.
+
+        Example:
+          >>> torch.nn.Dropout().eval().training
+          False
+        """
         return self.train(False)
 
     # -- attributes --------------------------------------------------------------------------------
@@ -402,6 +429,12 @@ class Module(StateDicts, Hooks, Conversions):
         """Register a tensor that is state but no parameter; ``persistent``: part of state_dict.
 
         KeyError for a bad or taken name, TypeError for what is no tensor.
+
+        Example:
+          >>> module = torch.nn.Module()
+          >>> module.register_buffer("count", torch.tensor(0))
+          >>> module.state_dict()
+          OrderedDict([('count', tensor(0))])
         """
         if "_buffers" in self.__dict__:
             self._table_changes("_buffers")
@@ -537,7 +570,13 @@ class Module(StateDicts, Hooks, Conversions):
                 yield from module.named_modules(memo, below, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """Yield this module and all below it, each once, parents first."""
+        """Yield this module and all below it, each once, parents first.
+
+        Example:
+          >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+          >>> [type(module).__name__ for module in model.modules()]
+          ['Sequential', 'Linear', 'ReLU']
+        """
         for _, module in self.named_modules():
             yield module
 
@@ -561,13 +600,27 @@ class Module(StateDicts, Hooks, Conversions):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Yield dotted names and parameters of this module and (``recurse``) all below it."""
+        """Yield dotted names and parameters of this module and (``recurse``) all below it.
+
+        Example:
+          >>> model = torch.nn.Sequential(torch.nn.Linear(3, 2))
+          >>> [(name, tuple(p.shape)) for name, p in model.named_parameters()]
+          [('0.weight', (2, 3)), ('0.bias', (2,))]
+        """
         return self._named_members(
             lambda m: m._parameters.items(), prefix, recurse, remove_duplicate
         )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Yield the parameters, each once: what an optimizer is given."""
+        """Yield the parameters, each once: what an optimizer is given.
+
+        Args:
+          recurse: whether those of the modules below are among them.
+
+        Example:
+          >>> sum(p.numel() for p in torch.nn.Linear(3, 2).parameters())
+          8
+        """
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
@@ -585,7 +638,16 @@ class Module(StateDicts, Hooks, Conversions):
     # -- all at once -------------------------------------------------------------------------------
 
     def apply(self, fn: Callable[[Any], Any]) -> Self:
-        """Call ``fn`` on every module below this one and then on itself. Gives itself."""
+        """Call ``fn`` on every module below this one and then on itself. Gives itself.
+
+        Example:
+          >>> model = torch.nn.Sequential(torch.nn.Linear(3, 2))
+          >>> def clear(module):
+          ...     if isinstance(module, torch.nn.Linear):
+          ...         torch.nn.init.zeros_(module.weight)
+          >>> model.apply(clear)[0].weight.sum().item()
+          0.0
+        """
         for child in self.children():
             child.apply(fn)
         fn(self)

@@ -16,7 +16,21 @@ from torchlike.tensor import Tensor
 
 
 class LayerNorm(Module):
-    """Normalises over the last dimensions: (…, *normalized_shape)."""
+    """Normalise over the last dimensions: (…, *normalized_shape) to the same shape.
+
+    Args:
+      normalized_shape: an int or the sizes; ``weight`` and ``bias`` have this shape.
+      eps: added to the variance.
+      elementwise_affine: whether there are ``weight`` and ``bias``.
+      bias: False leaves ``bias`` out.
+
+    Raises:
+      RuntimeError: from a call, where the last dimensions have other sizes.
+
+    Example:
+      >>> torch.nn.LayerNorm(4)(torch.arange(8.0).view(2, 4)).sum(-1).abs() < 1e-5
+      tensor([True, True])
+    """
 
     weight: Any
     bias: Any

@@ -80,90 +80,90 @@ class _CircularPadNd(_Pad):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """(N, C, L) or (C, L)."""
+    """Pad with a value: (N, C, L) or (C, L)."""
 
     _ndim = 1
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """(N, C, H, W) or (C, H, W)."""
+    """Pad with a value: (N, C, H, W) or (C, H, W)."""
 
     _ndim = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """(N, C, D, H, W) or (C, D, H, W)."""
+    """Pad with a value: (N, C, D, H, W) or (C, D, H, W)."""
 
     _ndim = 3
 
 
 class ZeroPad1d(_ZeroPadNd):
-    """(N, C, L) or (C, L)."""
+    """Pad with zeros: (N, C, L) or (C, L)."""
 
     _ndim = 1
 
 
 class ZeroPad2d(_ZeroPadNd):
-    """(N, C, H, W) or (C, H, W)."""
+    """Pad with zeros: (N, C, H, W) or (C, H, W)."""
 
     _ndim = 2
 
 
 class ZeroPad3d(_ZeroPadNd):
-    """(N, C, D, H, W) or (C, D, H, W)."""
+    """Pad with zeros: (N, C, D, H, W) or (C, D, H, W)."""
 
     _ndim = 3
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """(N, C, L) or (C, L)."""
+    """Pad with the reflection at each edge: (N, C, L) or (C, L)."""
 
     _ndim = 1
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """(N, C, H, W) or (C, H, W)."""
+    """Pad with the reflection at each edge: (N, C, H, W) or (C, H, W)."""
 
     _ndim = 2
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """(N, C, D, H, W) or (C, D, H, W)."""
+    """Pad with the reflection at each edge: (N, C, D, H, W) or (C, D, H, W)."""
 
     _ndim = 3
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """(N, C, L) or (C, L)."""
+    """Pad with the values at each edge: (N, C, L) or (C, L)."""
 
     _ndim = 1
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """(N, C, H, W) or (C, H, W)."""
+    """Pad with the values at each edge: (N, C, H, W) or (C, H, W)."""
 
     _ndim = 2
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """(N, C, D, H, W) or (C, D, H, W)."""
+    """Pad with the values at each edge: (N, C, D, H, W) or (C, D, H, W)."""
 
     _ndim = 3
 
 
 class CircularPad1d(_CircularPadNd):
-    """(N, C, L) or (C, L)."""
+    """Pad with the values of the opposite side: (N, C, L) or (C, L)."""
 
     _ndim = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """(N, C, H, W) or (C, H, W)."""
+    """Pad with the values of the opposite side: (N, C, H, W) or (C, H, W)."""
 
     _ndim = 2
 
 
 class CircularPad3d(_CircularPadNd):
-    """(N, C, D, H, W) or (C, D, H, W)."""
+    """Pad with the values of the opposite side: (N, C, D, H, W) or (C, D, H, W)."""
 
     _ndim = 3

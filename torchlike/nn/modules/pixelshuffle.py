@@ -8,7 +8,7 @@ from torchlike.tensor import Tensor
 
 
 class PixelShuffle(Module):
-    """(*, C·r², H, W) to (*, C, H·r, W·r)."""
+    """Move channels into pixels: (*, C·r², H, W) to (*, C, H·r, W·r)."""
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(*, C, H·r, W·r) to (*, C·r², H, W)."""
+    """Move pixels into channels: (*, C, H·r, W·r) to (*, C·r², H, W)."""
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()

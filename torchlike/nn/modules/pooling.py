@@ -51,19 +51,27 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """(N, C, L) or (C, L) to (N, C, L_out)."""
+    """Take the largest of each window: (N, C, L) or (C, L) to (N, C, L_out)."""
 
     _ndim = 1
 
 
 class MaxPool2d(_MaxPoolNd):
-    """(N, C, H, W) or (C, H, W) to (N, C, H_out, W_out)."""
+    """Take the largest of each window: (N, C, H, W) or (C, H, W) to (N, C, H_out, W_out).
+
+    Example:
+      >>> torch.nn.MaxPool2d(2)(torch.arange(16.0).view(1, 1, 4, 4))
+      tensor([[[[ 5.,  7.],
+                [13., 15.]]]])
+    """
 
     _ndim = 2
 
 
 class MaxPool3d(_MaxPoolNd):
-    """(N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out, W_out)."""
+    """Take the largest of each window: (N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out,
+    W_out).
+    """
 
     _ndim = 3
 
@@ -177,13 +185,19 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """(N, C, H, W) or (C, H, W) to (N, C, H_out, W_out)."""
+    """Average each window: (N, C, H, W) or (C, H, W) to (N, C, H_out, W_out).
+
+    Example:
+      >>> torch.nn.AvgPool2d(2)(torch.arange(16.0).view(1, 1, 4, 4))
+      tensor([[[[ 2.5000,  4.5000],
+                [10.5000, 12.5000]]]])
+    """
 
     _ndim = 2
 
 
 class AvgPool3d(_AvgPoolNd):
-    """(N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out, W_out)."""
+    """Average each window: (N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out, W_out)."""
 
     _ndim = 3
 
@@ -215,19 +229,21 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """(N, C, L) or (C, L) to (N, C, L_out)."""
+    """Take the p-norm of each window: (N, C, L) or (C, L) to (N, C, L_out)."""
 
     _ndim = 1
 
 
 class LPPool2d(_LPPoolNd):
-    """(N, C, H, W) or (C, H, W) to (N, C, H_out, W_out)."""
+    """Take the p-norm of each window: (N, C, H, W) or (C, H, W) to (N, C, H_out, W_out)."""
 
     _ndim = 2
 
 
 class LPPool3d(_LPPoolNd):
-    """(N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out, W_out)."""
+    """Take the p-norm of each window: (N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out,
+    W_out).
+    """
 
     _ndim = 3
 
@@ -249,19 +265,27 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """(N, C, L) or (C, L) to (N, C, output_size)."""
+    """Average to a given size: (N, C, L) or (C, L) to (N, C, output_size)."""
 
     _ndim = 1
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """(N, C, H, W) or (C, H, W) to (N, C, *output_size); None keeps a dimension."""
+    """Average to a given size: (N, C, H, W) or (C, H, W) to (N, C, *output_size); None keeps a
+    dimension.
+
+    Example:
+      >>> torch.nn.AdaptiveAvgPool2d(1)(torch.ones(1, 3, 5, 7)).shape
+      torch.Size([1, 3, 1, 1])
+    """
 
     _ndim = 2
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """(N, C, D, H, W) or (C, D, H, W) to (N, C, *output_size); None keeps a dimension."""
+    """Average to a given size: (N, C, D, H, W) or (C, D, H, W) to (N, C, *output_size); None keeps
+    a dimension.
+    """
 
     _ndim = 3
 
@@ -286,19 +310,23 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """(N, C, L) or (C, L) to (N, C, output_size)."""
+    """Take the largest, to a given size: (N, C, L) or (C, L) to (N, C, output_size)."""
 
     _ndim = 1
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """(N, C, H, W) or (C, H, W) to (N, C, *output_size); None keeps a dimension."""
+    """Take the largest, to a given size: (N, C, H, W) or (C, H, W) to (N, C, *output_size); None
+    keeps a dimension.
+    """
 
     _ndim = 2
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """(N, C, D, H, W) or (C, D, H, W) to (N, C, *output_size); None keeps a dimension."""
+    """Take the largest, to a given size: (N, C, D, H, W) or (C, D, H, W) to (N, C, *output_size);
+    None keeps a dimension.
+    """
 
     _ndim = 3
 
@@ -348,12 +376,16 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """(N, C, H, W) or (C, H, W) to (N, C, *output_size)."""
+    """Take the largest of pseudorandom windows: (N, C, H, W) or (C, H, W) to
+    (N, C, *output_size).
+    """
 
     _ndim = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """(N, C, T, H, W) or (C, T, H, W) to (N, C, *output_size)."""
+    """Take the largest of pseudorandom windows: (N, C, T, H, W) or (C, T, H, W) to (N, C,
+    *output_size).
+    """
 
     _ndim = 3

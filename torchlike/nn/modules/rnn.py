@@ -280,7 +280,7 @@ def _check_no_projection(others: dict[str, Any]) -> None:
 
 
 class RNN(RNNBase):
-    """``h = act(W_ih x + b_ih + W_hh h + b_hh)`` over a sequence, act tanh or relu.
+    """Compute ``h = act(W_ih x + b_ih + W_hh h + b_hh)`` over a sequence, act tanh or relu.
 
     Input (T, N, input_size), (N, T, …) with batch_first, (T, …) unbatched, or packed; state
     (layers · directions, N, hidden_size). Gives all outputs and the last states.
@@ -326,6 +326,12 @@ class LSTM(RNNBase):
 
     As RNN, with the state a pair (h, c): h (layers · directions, N, proj_size or hidden_size), c
     (…, hidden_size). ``proj_size`` projects the outputs.
+
+    Example:
+      >>> lstm = torch.nn.LSTM(input_size=3, hidden_size=4, batch_first=True)
+      >>> output, (h, c) = lstm(torch.ones(2, 5, 3))
+      >>> output.shape, h.shape
+      (torch.Size([2, 5, 4]), torch.Size([1, 2, 4]))
     """
 
     def __init__(

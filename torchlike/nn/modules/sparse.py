@@ -23,7 +23,24 @@ def _padding_row(padding_idx: int | None, num_embeddings: int, name: str) -> int
 
 
 class Embedding(Module):
-    """A table of vectors: integers of any shape (*) to (*, embedding_dim)."""
+    """Look up rows of a table: integers of any shape (*) to (*, embedding_dim).
+
+    Args:
+      num_embeddings, embedding_dim: the table's size; ``weight`` has it.
+      padding_idx: a row that begins with zeros and gets no gradient.
+      max_norm, norm_type: rows of a greater norm are scaled down in place when they are looked up.
+      scale_grad_by_freq: whether a row's gradient is divided by how often it was looked up.
+      sparse: whether the gradient of the table is a sparse tensor.
+
+    Raises:
+      IndexError: from a call, for an index outside the table.
+      AssertionError: ``padding_idx`` is outside of it.
+
+    Example:
+      >>> table = torch.nn.Embedding(10, 4, padding_idx=0)
+      >>> table(torch.tensor([[1, 2, 0]])).shape
+      torch.Size([1, 3, 4])
+    """
 
     weight: Any
 

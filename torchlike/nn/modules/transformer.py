@@ -229,7 +229,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` deep copies of an encoder layer, and a last norm.
+    """Apply ``num_layers`` deep copies of an encoder layer, and a last norm.
 
     In evaluation without gradients padding is left out, and zeros go into the last norm
     (`left_out`). ``is_causal=None`` looks whether ``mask`` is the causal one, for the layers' hint.
@@ -274,7 +274,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` deep copies of a decoder layer, and a last norm.
+    """Apply ``num_layers`` deep copies of a decoder layer, and a last norm.
 
     ``tgt_is_causal=None`` looks whether ``tgt_mask`` is the causal one, for the layers' hint.
 

@@ -75,7 +75,24 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale the gradients in place so that their common norm is at most ``max_norm``.
 
-    Gives the norm before. See get_total_norm for ``error_if_nonfinite``.
+    Args:
+      parameters: a tensor or an iterable of them; those without gradient count nothing.
+      max_norm: the largest norm.
+      norm_type: the p of the p-norm, ``inf`` among them.
+      error_if_nonfinite: whether a norm that is infinite or NaN is an error.
+      foreach: accepted, without effect.
+
+    Returns:
+      the norm before, a tensor without dimensions.
+
+    Raises:
+      RuntimeError: for a norm that is not finite, with ``error_if_nonfinite``.
+
+    Example:
+      >>> w = torch.nn.Parameter(torch.ones(2))
+      >>> w.grad = torch.tensor([3.0, 4.0])
+      >>> torch.nn.utils.clip_grad_norm_([w], max_norm=10.0), w.grad
+      (tensor(5.), tensor([3., 4.]))
     """
     given = (
         list(parameters)
@@ -106,7 +123,15 @@ def clip_grad_norm(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Clamp every element of the gradients to ``±clip_value``, in place."""
+    """Clamp every element of the gradients to ``±clip_value``, in place.
+
+    Example:
+      >>> w = torch.nn.Parameter(torch.ones(2))
+      >>> w.grad = torch.tensor([3.0, -0.5])
+      >>> torch.nn.utils.clip_grad_value_([w], 1.0)
+      >>> w.grad
+      tensor([ 1.0000, -0.5000])
+    """
     bound = float(clip_value)
     for grad in _gradients(parameters):
         grad.clamp_(min=-bound, max=bound)

@@ -100,7 +100,16 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Advance by one epoch (or to ``epoch``) and set the rates. Call it after the optimizer."""
+        """Advance by one epoch (or to ``epoch``) and set the rates. Call it after the optimizer.
+
+        Example:
+          >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+          >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+          >>> optimizer.step()
+          >>> scheduler.step()
+          >>> scheduler.get_last_lr()
+          [0.5]
+        """
         refuse_capture("scheduler.step()")
         if self._step_count == 1 and self._is_step_overridden():
             warnings.warn(

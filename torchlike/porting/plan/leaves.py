@@ -43,6 +43,12 @@ class Leaf:
       of: the name of the parameter that it belongs to, or "".
       module: the class of the module whose parameter it is, or "".
       spec: where the script has put it on a mesh, or None.
+
+    Example:
+      >>> import numpy
+      >>> from torchlike.porting.plan.leaves import Leaf
+      >>> Leaf("fc.weight", "parameters", (8, 4), numpy.dtype("float32")).nbytes
+      128
     """
 
     name: str
@@ -165,7 +171,24 @@ def default_rule(
     - Then over the axis ``fsdp``, in the largest dimension left that it divides.
     - Optimizer state and gradients of a parameter as the parameter; everything else replicated.
 
-    ValueError where ``batch`` does not divide a batch.
+    Args:
+      mesh: a ``jax.sharding.Mesh``.
+      batch, fsdp, model: names of its axes; None shards nothing, and so does a ``model`` that the
+        mesh does not have.
+
+    Returns:
+      a function of a `Leaf` that gives its PartitionSpec, or None where it is replicated.
+
+    Raises:
+      ValueError: from the function, where ``batch`` does not divide a batch.
+
+    Example:
+      >>> import jax, numpy
+      >>> from torchlike.porting.plan.leaves import Leaf, default_rule
+      >>> mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+      >>> rule = default_rule(mesh, fsdp="data")
+      >>> rule(Leaf("w", "parameters", (8, 4), numpy.dtype("float32"), of="w"))
+      P('data', None)
     """
     sizes = dict(mesh.shape)
 

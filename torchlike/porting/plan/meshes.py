@@ -14,10 +14,26 @@ from torchlike.porting.plan.topologies import topology as topology_of
 
 def device_mesh(topology: str, axes: Mapping[str, int]) -> DeviceMesh:
     """Return the devices of a topology as a mesh for ``fully_shard``, ``parallelize_module`` and
-    kin, with names and sizes of its dimensions; the size -1 stands for the devices that are left.
+    kin.
 
-    What is put onto it has to be on the meta device. ValueError where the topology is unknown or
-    the sizes do not fit it, ImportError where what compiles for it is not installed.
+    What is put onto it has to be on the meta device.
+
+    Args:
+      topology: as of ``torchlike.plan``: "v5e:4x4", "h100:8", ….
+      axes: names and sizes of the mesh's dimensions; the size -1 stands for the devices that are
+        left.
+
+    Returns:
+      the mesh; its devices compute nothing.
+
+    Raises:
+      ValueError: the topology is unknown, or the sizes do not fit it.
+      ImportError: what compiles for it is not installed.
+
+    Example:
+      >>> from torchlike.porting.plan import device_mesh
+      >>> device_mesh("v5e:4x4", {"data": -1, "model": 4}).shape
+      (4, 4)
     """
     where = topology_of(topology)
     sizes = dict(axes)

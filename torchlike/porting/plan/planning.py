@@ -43,6 +43,13 @@ class Plan:
       compute_seconds, memory_seconds, interconnect_seconds: bounds from below on a step's time.
       capture_seconds, compile_seconds: on this machine.
       text: the optimised program.
+
+    Example:
+      >>> with torch.device("meta"):
+      ...     model, x = torch.nn.Linear(64, 64), torch.zeros(32, 64)
+      >>> plan = torchlike.plan(model, x, topology="v5e:2x2")
+      >>> plan.devices, plan.mesh, plan.bound in ("compute", "memory", "interconnect")
+      (4, {'data': 4}, True)
     """
 
     step: str
@@ -97,7 +104,11 @@ class Plan:
         return max(self.compute_seconds, self.memory_seconds, self.interconnect_seconds)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the program's text, as plain values."""
+        """Return everything but the program's text, as plain values.
+
+        Returns:
+          a dictionary by the names of the attributes.
+        """
         found = {k: v for k, v in asdict(self).items() if k != "text"}
         return found | {
             "needed": self.needed,
@@ -107,7 +118,14 @@ class Plan:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return `as_dict` as JSON, also written to ``path``."""
+        """Return `as_dict` as JSON, also written to ``path``.
+
+        Args:
+          path: of the file; None writes none.
+
+        Returns:
+          the text.
+        """
         text = json.dumps(self.as_dict(), indent=2)
         if path is not None:
             whole_files.write_text(path, text + "\n")
@@ -150,6 +168,17 @@ def plan(
       StepReadsValues: the step asks for the value of a tensor on the meta device.
       JitCaptureError: the step cannot be compiled as a whole.
       jax.errors.JaxRuntimeError: XLA has no such option.
+
+    Returns:
+      a table of figures: ``needed`` bytes of memory a device, whether it ``fits``, ``bound`` in
+      seconds, ``collectives``, ``text``; ``print`` shows it.
+
+    Example:
+      >>> with torch.device("meta"):
+      ...     model, x = torch.nn.Linear(64, 64), torch.zeros(32, 64)
+      >>> plan = torchlike.plan(model, x, topology="v5e:2x2")
+      >>> plan.fits, plan.needed < 2**24
+      (True, True)
     """
     where = topology_of(topology)
     if isinstance(mesh, DeviceMesh):

@@ -19,8 +19,27 @@ DTYPES: dict[str, tuple[_dtypes.dtype, ...]] = {
 
 
 def dtypes(*kinds: str, device: Any = "cpu") -> Any:
-    """Return a strategy for dtypes of these kinds ("float", "integer", "bool", "complex"), or of
-    all, which the device has. ValueError for another kind."""
+    """Return a strategy for dtypes.
+
+    Args:
+      kinds: of "float", "integer", "bool" and "complex"; all by default.
+      device: only dtypes that it has.
+
+    Returns:
+      the strategy.
+
+    Raises:
+      ValueError: another kind.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=5, database=None, deadline=None)
+      ... @hypothesis.given(strategies.dtypes("float"))
+      ... def check(dtype):
+      ...     assert dtype.is_floating_point
+      >>> check()
+    """
     for kind in kinds:
         if kind not in DTYPES:
             raise ValueError(f"unknown kind of dtypes {kind!r}: one of {', '.join(DTYPES)}")

@@ -22,6 +22,18 @@ def indices(shape: Sequence[int], *, advanced: bool = True, masks: bool = False)
       advanced: also tensors and lists of integers, one or two in an index, of one length.
       masks: also tensors of bool over one dimension, in place of tensors of integers. The size of
         the result is their count of True, so compiled functions refuse them.
+
+    Returns:
+      the strategy, of tuples.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=5, database=None, deadline=None)
+      ... @hypothesis.given(strategies.indices((3, 4), advanced=False))
+      ... def check(index):
+      ...     assert torch.ones(3, 4)[index].sum() == torch.ones(3, 4)[index].numel()
+      >>> check()
     """
     size = tuple(shape)
 

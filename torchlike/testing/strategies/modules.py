@@ -12,7 +12,22 @@ from torchlike.testing.strategies.hypothesis_package import st
 
 
 class ModuleCase(NamedTuple):
-    """A module, and the arguments of one call: ``case.module(*case.inputs)``."""
+    """A module, and the arguments of one call: ``case.module(*case.inputs)``.
+
+    Attributes:
+      name: which of the kinds of ``modules`` it is.
+      module: the module.
+      inputs: a tuple of tensors.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=2, database=None, deadline=None)
+      ... @hypothesis.given(strategies.modules("linear"))
+      ... def check(case):
+      ...     assert isinstance(case.module(*case.inputs), torch.Tensor)
+      >>> check()
+    """
 
     module: nn.Module
     inputs: tuple[Any, ...]
@@ -64,13 +79,27 @@ def modules(*names: str, training: bool | None = None) -> Any:
     """Return a strategy for modules with inputs, as `ModuleCase`: layers and small networks,
     batches of 2 and 3.
 
+    Weights and inputs follow from what hypothesis draws; the default generator is left alone.
+
     Args:
       names: which of "linear", "mlp", "dropout", "layer norm", "batch norm", "convolution",
         "embedding", "lstm", "transformer"; all by default.
       training: the mode of the module; drawn where it is None.
 
-    Weights and inputs follow from what hypothesis draws; the default generator is left alone.
-    ValueError for another name.
+    Returns:
+      the strategy.
+
+    Raises:
+      ValueError: another name.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=2, database=None, deadline=None)
+      ... @hypothesis.given(strategies.modules("mlp", training=False))
+      ... def check(case):
+      ...     assert torch.equal(case.module(*case.inputs), case.module(*case.inputs))
+      >>> check()
     """
     for name in names:
         if name not in _CASES:

@@ -14,9 +14,21 @@ class InPlaceProgram:
 
     It gives ``x`` and every tensor that it made.
 
-    Attributes:
+    Args:
       source: its Python, which is also what prints.
       shape: the shape that it is for.
+
+    Attributes:
+      source, shape: as they were given.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=2, database=None, deadline=None)
+      ... @hypothesis.given(strategies.programs((2, 3), most=1))
+      ... def check(program):
+      ...     assert program(torch.zeros(program.shape))[0].shape == program.shape
+      >>> check()
     """
 
     def __init__(self, source: str, shape: tuple[int, ...]) -> None:
@@ -41,6 +53,22 @@ def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:
     Views are by numbers, slices, transposition, diagonals and new dimensions; writes by ``add_``,
     ``mul_``, ``neg_``, ``fill_``, ``copy_``, ``sub_`` and assignment. Nothing written is needed for
     a gradient. An ``x`` that requires grad is to be no leaf: ``program(x.clone())``.
+
+    Args:
+      shape: of the tensor that a program takes.
+      most: how many statements a program has at most.
+
+    Returns:
+      the strategy, of `Program`.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=2, database=None, deadline=None)
+      ... @hypothesis.given(strategies.programs((2, 3), most=2))
+      ... def check(program):
+      ...     assert "x" in program.source
+      >>> check()
     """
     size = tuple(shape)
 

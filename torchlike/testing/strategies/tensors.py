@@ -36,8 +36,27 @@ LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
 
 
 def shapes(dims: Sequence[int] = (0, 1, 2, 3), zero: bool = True) -> Any:
-    """Return a strategy for shapes of the pool with so many dimensions, with sizes of zero or
-    without."""
+    """Return a strategy for shapes of the pool with so many dimensions.
+
+    Args:
+      dims: the numbers of dimensions.
+      zero: whether sizes of zero are among them.
+
+    Returns:
+      the strategy, of tuples of ints.
+
+    Raises:
+      ValueError: the pool has no such shape.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=5, database=None, deadline=None)
+      ... @hypothesis.given(strategies.shapes(dims=(2,), zero=False))
+      ... def check(shape):
+      ...     assert len(shape) == 2 and 0 not in shape
+      >>> check()
+    """
     found = [s for s in SHAPES if len(s) in dims and (zero or 0 not in s)]
     if not found:
         raise ValueError(f"no shape of the pool has {tuple(dims)} dimensions: give 0 to 3")
@@ -71,6 +90,18 @@ def tensors(
 
     Raises:
       ValueError: the device lacks the dtype, an unknown layout, or ``low`` above ``high``.
+
+    Returns:
+      the strategy.
+
+    Example:
+      >>> import hypothesis
+      >>> from torchlike.testing import strategies
+      >>> @hypothesis.settings(max_examples=5, database=None, deadline=None)
+      ... @hypothesis.given(strategies.tensors(shape=(2, 3), special=False))
+      ... def check(x):
+      ...     assert x.shape == (2, 3) and x.abs().max() <= 4
+      >>> check()
     """
     kinds = st.just(_dtypes.float32) if dtype is None else dtype
     if not isinstance(kinds, st.SearchStrategy):

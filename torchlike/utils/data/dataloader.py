@@ -130,6 +130,30 @@ class DataLoader(Generic[T_co]):
     which share what the dataset's attributes refer to; one that draws from Python's or NumPy's
     generators is then loaded in the calling thread, with each worker's streams. Workers compute on
     the CPU. ``pin_memory`` has no effect, ``is_shared()`` of a batch is False.
+
+    Args:
+      dataset: with ``__getitem__`` and ``__len__``, or with ``__iter__``.
+      batch_size: examples in a batch; None gives examples one by one.
+      shuffle: whether the order is drawn anew for each pass; ``sampler`` or ``batch_sampler`` give
+        indices, or lists of them, in its place.
+      num_workers: how many processes load; 0 loads when a batch is asked for.
+      collate_fn: makes a batch of a list of examples; by default tensors are stacked.
+      drop_last: whether a last batch of fewer examples is left out.
+      timeout: seconds to wait for a batch of the workers; 0 waits for ever.
+      generator: where the order comes from.
+      prefetch_factor: batches that each worker has loaded in advance.
+      persistent_workers: whether workers stay after a pass.
+
+    Raises:
+      ValueError: arguments that exclude each other or are out of range.
+
+    Example:
+      >>> data = torch.utils.data.TensorDataset(torch.arange(5), torch.arange(5) * 10)
+      >>> for x, y in torch.utils.data.DataLoader(data, batch_size=2):
+      ...     print(x.tolist(), y.tolist())
+      [0, 1] [0, 10]
+      [2, 3] [20, 30]
+      [4] [40]
     """
 
     _initialized = False

@@ -16,7 +16,20 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Subclass with ``__getitem__`` and ``__len__``."""
+    """A collection of examples: subclass it with ``__getitem__`` and ``__len__``.
+
+    ``a + b`` gives the examples of both.
+
+    Example:
+      >>> class Squares(torch.utils.data.Dataset):
+      ...     def __len__(self):
+      ...         return 4
+      ...
+      ...     def __getitem__(self, index):
+      ...         return torch.tensor(index**2)
+      >>> [int(x) for x in torch.utils.data.DataLoader(Squares())]
+      [0, 1, 4, 9]
+    """
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -33,7 +46,13 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Rows of tensors of equal length, as tuples."""
+    """Give rows of tensors of equal length, as tuples. AssertionError for lengths that differ.
+
+    Example:
+      >>> data = torch.utils.data.TensorDataset(torch.arange(3), torch.zeros(3, 2))
+      >>> data[1]
+      (tensor(1), tensor([0., 0.]))
+    """
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != t.size(0) for t in tensors):
@@ -131,6 +150,11 @@ def random_split(
     to 1.
 
     ValueError when the lengths do not sum to the dataset's.
+
+    Example:
+      >>> parts = torch.utils.data.random_split(range(10), [0.8, 0.2])
+      >>> [len(part) for part in parts]
+      [8, 2]
     """
     n = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:

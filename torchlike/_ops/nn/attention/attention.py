@@ -259,6 +259,11 @@ def scaled_dot_product_attention(
 
     RuntimeError for both ``attn_mask`` and ``is_causal``, ValueError where the mask is a
     ``torch.nn.attention.bias.CausalBias``.
+
+    Example:
+      >>> q, k, v = torch.ones(1, 4, 8), torch.ones(1, 6, 8), torch.ones(1, 6, 2)
+      >>> torch.nn.functional.scaled_dot_product_attention(q, k, v).shape
+      torch.Size([1, 4, 2])
     """
     if is_causal and attn_mask is not None:
         if hasattr(attn_mask, "variant"):  # its class lies in a room above this one

@@ -136,6 +136,11 @@ def embedding(
     The row ``padding_idx`` gets no gradient. With ``max_norm`` the rows used are first scaled down
     in place. IndexError for an index outside [0, V) (NaN rows inside jit).
     ``sparse``: a weight that is a leaf gets a gradient in coordinate form (not inside jit).
+
+    Example:
+      >>> torch.nn.functional.embedding(torch.tensor([1, 1]), torch.eye(2))
+      tensor([[0., 1.],
+              [0., 1.]])
     """
     if padding_idx is not None:
         n = weight.shape[0]

@@ -128,6 +128,11 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     mode: "constant" (with ``value``, 0), "reflect", "replicate" or "circular"; the last three pad
     the last 1, 2 or 3 dimensions of (N, C, …) or (C, …). RuntimeError or NotImplementedError, in
     PyTorch's words, for sizes that do not fit.
+
+    Example:
+      >>> torch.nn.functional.pad(torch.tensor([[1, 2]]), (1, 0, 0, 1))
+      tensor([[0, 1, 2],
+              [0, 0, 0]])
     """
     require_tensor(input, "pad")
     if isinstance(pad, Tensor):

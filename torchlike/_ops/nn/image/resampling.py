@@ -327,6 +327,11 @@ def interpolate(
     mode: "nearest", "nearest-exact", "area", or "linear" (3-D), "bilinear", "bicubic" (4-D),
     "trilinear" (5-D). ``align_corners`` lays the centres of the corner pixels on one another;
     ``antialias`` widens the filter when shrinking. Errors in PyTorch's words.
+
+    Example:
+      >>> x = torch.arange(4.0).view(1, 1, 2, 2)
+      >>> torch.nn.functional.interpolate(x, scale_factor=2).shape
+      torch.Size([1, 1, 4, 4])
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:

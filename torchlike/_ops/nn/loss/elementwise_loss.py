@@ -144,7 +144,12 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the squared difference; with ``weight`` the mean is weighted."""
+    """Return the squared difference; with ``weight`` the mean is weighted.
+
+    Example:
+      >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+      tensor(2.)
+    """
     _warn_about_sizes(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     _check_weights(input, weight)

@@ -265,6 +265,12 @@ def cross_entropy(
 
     With ``weight`` (C,), the mean is over the weights of the targets; targets equal to
     ``ignore_index`` count nothing. IndexError for a class out of range (NaN inside jit).
+
+    Example:
+      >>> logits, target = torch.zeros(3, 4), torch.tensor([0, 3, -100])
+      >>> loss = torch.nn.functional.cross_entropy(logits, target)
+      >>> torch.allclose(loss, torch.tensor(4.0).log())
+      True
     """
     require_tensor(input, "cross_entropy_loss")
     require_tensor(target, "cross_entropy_loss", "target", 2)

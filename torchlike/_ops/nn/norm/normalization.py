@@ -455,6 +455,11 @@ def layer_norm(
     """Normalise the last dimensions, of shape ``normalized_shape`` (Ba et al. 2016).
 
     weight and bias have that shape. RuntimeError when the shapes do not match.
+
+    Example:
+      >>> torch.nn.functional.layer_norm(torch.ones(2, 4), (4,))
+      tensor([[0., 0., 0., 0.],
+              [0., 0., 0., 0.]])
     """
     return layer_norm_op(input, _int_tuple(normalized_shape, "layer_norm"), weight, bias, eps)
 

@@ -134,7 +134,12 @@ _family(
     "softmax",
     softmax_op,
     """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
-    a dim out of range, NotImplementedError for integers without ``dtype``.""",
+    a dim out of range, NotImplementedError for integers without ``dtype``.
+
+    Example:
+      >>> torch.softmax(torch.zeros(2, 4), dim=-1).sum(-1)
+      tensor([1., 1.])
+    """,
 )
 _family("log_softmax", log_softmax_op, "Return ``log(softmax(input, dim))``, without overflow.")
 _family(
@@ -175,6 +180,10 @@ def normalize(
 
     Differs from PyTorch: a float16 vector of zeros gives zeros. There ``eps`` is rounded to 0 and
     the result is NaN.
+
+    Example:
+      >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]])).norm().item() == 1
+      True
     """
     require_tensor(input, "normalize")
     return normalize_op(input, p, dim, eps, out=out)
@@ -222,6 +231,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     RuntimeError unless ``tensor`` is int64 and its values lie in ``[0, num_classes)`` (checked
     when not capturing; out of range gives a row of zeros inside jit). ``num_classes=-1`` asks for
     the largest value and so cannot be used inside jit.
+
+    Example:
+      >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), num_classes=3)
+      tensor([[1, 0, 0],
+              [0, 0, 1]])
     """
     require_tensor(tensor, "one_hot", "tensor")
     if tensor.dtype is not dtypes.int64:

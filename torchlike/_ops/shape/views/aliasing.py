@@ -25,7 +25,13 @@ def _is_apart(cell: Any) -> bool:
 
 @composite(differentiable=False)
 def detach(input: Tensor) -> Tensor:
-    """Return a tensor on the same memory without autograd history."""
+    """Return a tensor on the same memory without autograd history.
+
+    Example:
+      >>> x = torch.ones(2, requires_grad=True)
+      >>> x.detach().requires_grad
+      False
+    """
     require_tensor(input, "detach")
     found = input._alias()
     if _is_apart(input._storage.cell):

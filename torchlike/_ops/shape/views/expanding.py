@@ -15,7 +15,14 @@ from torchlike.tensor import Tensor
 
 @composite()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Return a view with a new dimension of size 1 at ``dim``."""
+    """Return a view with a new dimension of size 1 at ``dim``.
+
+    ``dim`` is within ``[-input.dim() - 1, input.dim()]``; IndexError outside.
+
+    Example:
+      >>> torch.zeros(3).unsqueeze(0).shape, torch.zeros(3).unsqueeze(-1).shape
+      (torch.Size([1, 3]), torch.Size([3, 1]))
+    """
     require_tensor(input, "unsqueeze")
     try:
         size, stride, _ = input._geometry
@@ -31,7 +38,14 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @composite()
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
-    """Return a view with dimensions of size 1 removed (all, or those named that have size 1)."""
+    """Return a view with dimensions of size 1 removed (all, or those named that have size 1).
+
+    IndexError for a dimension out of range.
+
+    Example:
+      >>> torch.zeros(1, 3, 1).squeeze().shape, torch.zeros(1, 3, 1).squeeze(0).shape
+      (torch.Size([3]), torch.Size([3, 1]))
+    """
     require_tensor(input, "squeeze")
     if more:
         dim = (dim, *more)
@@ -54,7 +68,15 @@ def squeeze_overload(dim: Any, *more: Any) -> int:
 
 @composite(namespaces=())
 def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
-    """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size."""
+    """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size.
+
+    New dimensions may be put in front. RuntimeError for another size of a dimension that is not 1.
+
+    Example:
+      >>> torch.tensor([[1], [2]]).expand(-1, 3)
+      tensor([[1, 1, 1],
+              [2, 2, 2]])
+    """
     wanted = shape_arguments(sizes if size is None else (size,), "expand", "size")
     have = input._geometry.size
     new = len(wanted) - len(have)
@@ -94,7 +116,15 @@ def _type_name(t: Tensor) -> str:
 
 @composite(namespaces=())
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """Expand to ``other.size()``."""
+    """Expand to ``other.size()``.
+
+    RuntimeError for another size of a dimension that is not 1.
+
+    Example:
+      >>> torch.tensor([[1], [2]]).expand_as(torch.zeros(2, 2))
+      tensor([[1, 1],
+              [2, 2]])
+    """
     return input.expand(other.shape)
 
 

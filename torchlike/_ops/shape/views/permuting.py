@@ -19,7 +19,14 @@ def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
 
 @composite()
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """Return a view with the dimensions in the given order."""
+    """Return a view with the dimensions in the given order.
+
+    RuntimeError unless each dimension is named once; IndexError for one out of range.
+
+    Example:
+      >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
+      torch.Size([4, 2, 3])
+    """
     require_tensor(input, "permute")
     order = shape_arguments(
         dims if dims and not kwargs else one_argument(dims, kwargs, "permute", "dims"),
@@ -41,7 +48,14 @@ def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
 
 @composite(aliases=("swapaxes", "swapdims"), other_names={"axis0": "dim0", "axis1": "dim1"})
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return a view with two dimensions swapped."""
+    """Return a view with two dimensions swapped.
+
+    Negative dimensions count from the end. IndexError for one out of range.
+
+    Example:
+      >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
+      torch.Size([4, 3, 2])
+    """
     require_tensor(input, "transpose")
     ndim = input.dim()
     a, b = errors.wrap_dim(dim0, ndim), errors.wrap_dim(dim1, ndim)
@@ -54,7 +68,14 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @composite()
 def t(input: Tensor) -> Tensor:
-    """Return the transpose of a tensor with at most two dimensions."""
+    """Return the transpose of a tensor with at most two dimensions.
+
+    RuntimeError for more dimensions.
+
+    Example:
+      >>> torch.zeros(2, 3).t().shape
+      torch.Size([3, 2])
+    """
     require_tensor(input, "t")
     if input.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")

@@ -66,6 +66,13 @@ def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Ten
     """Return a view of the same memory with another shape, or another dtype (``view(dtype)``).
 
     RuntimeError where strides do not allow a view; ``reshape`` copies there.
+
+    Example:
+      >>> x = torch.zeros(2, 3)
+      >>> x.view(-1)[0] = 1
+      >>> x
+      tensor([[1., 0., 0.],
+              [0., 0., 0.]])
     """
     if dtype is not None or (len(shape) == 1 and dtypes.is_argument(shape[0])):
         return _view_dtype(input, dtypes.from_argument(dtype or shape[0]))
@@ -137,7 +144,15 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 @composite()
 def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
-    """Return a view where strides allow one, else a copy in the new shape."""
+    """Return a view where strides allow one, else a copy in the new shape.
+
+    One size may be -1, which is what is left. RuntimeError for a shape of another number of
+    elements.
+
+    Example:
+      >>> torch.arange(6).reshape(2, -1).T.reshape(6)
+      tensor([0, 3, 1, 4, 2, 5])
+    """
     require_tensor(input, "reshape")
     given = shape_arguments(
         shape if shape and not kwargs else one_argument(shape, kwargs, "reshape", "shape"),
@@ -171,7 +186,15 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 @composite()
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Join the dimensions ``start_dim..end_dim`` into one (a view where possible)."""
+    """Join the dimensions ``start_dim..end_dim`` into one (a view where possible).
+
+    IndexError for a dimension out of range, RuntimeError where ``end_dim`` comes before
+    ``start_dim``.
+
+    Example:
+      >>> torch.zeros(2, 3, 4).flatten(1).shape
+      torch.Size([2, 12])
+    """
     require_tensor(input, "flatten")
     size = input._geometry.size
     first, last = errors.wrap_dim(start_dim, len(size)), errors.wrap_dim(end_dim, len(size))

@@ -20,7 +20,15 @@ def require_dimensions(size: tuple[int, ...], name: str) -> None:
 
 @composite(method=False, python_signature=True)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of consecutive pieces: of one size, or of the sizes in a list."""
+    """Return views of consecutive pieces: of one size, or of the sizes in a list.
+
+    The last piece is smaller where the size does not divide. RuntimeError for a negative size, and
+    for a list whose sum is not the dimension's size.
+
+    Example:
+      >>> [tuple(part.shape) for part in torch.zeros(5).split(2)]
+      [(2,), (2,), (1,)]
+    """
     require_tensor(tensor, "split")
     size = tensor._geometry.size
     require_dimensions(size, "split")
@@ -67,7 +75,14 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return at most ``chunks`` consecutive views of (nearly) equal size."""
+    """Return at most ``chunks`` consecutive views of (nearly) equal size.
+
+    RuntimeError for ``chunks`` below 1.
+
+    Example:
+      >>> [part.tolist() for part in torch.arange(5).chunk(2)]
+      [[0, 1, 2], [3, 4]]
+    """
     require_tensor(input, "chunk")
     require_dimensions(input._geometry.size, "chunk")
     if chunks <= 0:
@@ -127,7 +142,10 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @composite()
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return all indices of a dimension, each a view without it."""
+    """Return all indices of a dimension, each a view without it.
+
+    Returns a tuple with as many tensors as the dimension has. IndexError for one out of range.
+    """
     require_tensor(input, "unbind")
     size = input._geometry.size
     if not size:

@@ -1,0 +1,57 @@
+"""Every public function and class that PyTorch does not have is in the list of those whose
+docstrings are held to say what they take."""
+
+import importlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from test_docstring_examples import OURS  # noqa: E402
+
+PLACES = (
+    "autograd",
+    "compiler",
+    "distributed",
+    "distributed.checkpoint",
+    "export",
+    "interop",
+    "interop.flax",
+    "jit",
+    "nn",
+    "nn.functional",
+    "optim",
+    "profiler",
+    "serialization",
+    "testing",
+    "testing.strategies",
+    "utils.data",
+)
+#: Under PyTorch's own names elsewhere, or forms of one.
+NOT_OURS = {"autograd.is_grad_enabled", "autograd.once_differentiable", "autograd.FunctionCtx"}
+
+
+def _beyond(place):
+    """Return the names of functions and classes in a module that PyTorch lacks there."""
+    module = importlib.import_module(f"torchlike.{place}")
+    try:
+        theirs = importlib.import_module(f"torch.{place}")
+    except ImportError:
+        theirs = None
+    names = [n for n in getattr(module, "__all__", dir(module)) if not n.startswith("_")]
+    found = [(n, getattr(module, n)) for n in names if not hasattr(theirs, n)]
+    return {
+        f"{place}.{n}"
+        for n, value in found
+        if callable(value) and str(getattr(value, "__module__", "")).startswith("torchlike")
+    }
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_list_is_whole(place):
+    if "flax" in place:
+        pytest.importorskip("flax")
+    if "strategies" in place:
+        pytest.importorskip("hypothesis")
+    in_place = {n for n in _beyond(place) if n.endswith("_")}  # forms of operators
+    assert _beyond(place) - in_place - NOT_OURS <= set(OURS)
