@@ -22,7 +22,20 @@ from torchlike.tensor import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One array that goes into or comes out of a program."""
+    """One array that goes into or comes out of a program.
+
+    Attributes:
+      role: what it is to the program: "argument", "parameter", "result" and kin.
+      name: its name in the user's code.
+      shape: its shape.
+      dtype: its dtype's name.
+      donated: whether the program takes its memory for a result.
+
+    Example:
+      >>> from torchlike.jit import Entry
+      >>> Entry("argument", "x", (2, 3), "float32")
+      Entry(role='argument', name='x', shape=(2, 3), dtype='float32', donated=False)
+    """
 
     role: str
     name: str
