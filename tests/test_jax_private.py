@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib
 from pathlib import Path
 
 import jax
@@ -13,38 +14,19 @@ import torchlike
 from torchlike._runtime.jax_private import (
     arrays,
     backends,
-    caches,
-    compiled_calls,
     equations,
-    frames,
     jaxprs,
     kernels,
-    lowering,
     names,
     primitives,
-    processes,
-    symbolic_sizes,
     tracing,
 )
 
 PACKAGE = Path(torchlike.__file__).parent
 COMMAND = PACKAGE.parent / "torchlike_command"
 ROOM = PACKAGE / "_runtime" / "jax_private"
-FILES = (
-    arrays,
-    backends,
-    caches,
-    compiled_calls,
-    equations,
-    frames,
-    jaxprs,
-    kernels,
-    lowering,
-    primitives,
-    processes,
-    symbolic_sizes,
-    tracing,
-)
+for _path in sorted(ROOM.glob("[a-z]*.py")):  # so that each has declared its names
+    importlib.import_module(f"torchlike._runtime.jax_private.{_path.stem}")
 
 #: Modules that JAX promises to nobody, by how their names begin.
 MODULES = ("jax._src", "jax.interpreters", "jax.extend", "jaxlib._", "jaxlib.mlir", "jaxlib.xla")

@@ -52,23 +52,23 @@ def test_every_check_of_an_op_has_a_case(monkeypatch):
     assert sorted(spec.name for spec in specs - seen) == []
 
 
-class Unready:
-    """A word that says "the first check failed" and never becomes ready by itself."""
+class Word:
+    """A stand-in for the array that says which check failed, 0 where none did."""
 
-    def __init__(self, devices):
+    def __init__(self, failed, devices, ready):
+        self.failed, self.is_ready = failed, lambda: ready
         self.sharding = types.SimpleNamespace(device_set=set(range(devices)))
 
-    def is_ready(self):
-        return False
-
     def __array__(self, dtype=None, copy=None):
-        return np.array([1], dtype)
+        return np.array([self.failed], dtype)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_read_waits_for_the_word_of_several_devices(devices):
     site = types.SimpleNamespace(line="", raised=lambda details, words: IndexError(words))
-    late_checks.Words("step", [site], waits=True).add(Unready(devices))
+    words = late_checks.Words("step", [site], waits=True)
+    words.add(Word(0, devices=1, ready=True))  # of a call before, over one device
+    words.add(Word(1, devices, ready=False))
     try:
         if devices == 1:
             torch.ones(2).numpy()

@@ -46,7 +46,7 @@ class PythonValues(TensorMethods):
         of values has failed in a compiled program that has run, raise its error."""
         found = self._value_read(asked, instead)
         if late_checks.queue and modes.current.capture is None:
-            late_checks.look_at_read()
+            late_checks.look(at_read=True)
         return found
 
     def _value_read(self: Any, asked: str, instead: str) -> np.ndarray:

@@ -177,7 +177,7 @@ class Storage:
         if self.host is None:
             self._become_host_buffer(np.array(self._contents(".numpy()", "jax.pure_callback")))
             if late_checks.queue:
-                late_checks.look_at_read()
+                late_checks.look(at_read=True)
         assert self.host is not None
         return self.host
 

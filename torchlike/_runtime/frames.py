@@ -2,7 +2,7 @@
 
 Three questions that sound alike are answered elsewhere. Whose code a capture looks into:
 `torchlike._jit.capture.refusals`, which takes installed packages for the user's, and the standard
-library for a library. Which frames a traceback shows: `torchlike._core.tracebacks`, which hides
+library for a library. Which frames a traceback shows: `torchlike._runtime.tracebacks`, which hides
 what NumPy does only where we called it. Which source files are the user's where nothing runs:
 `torchlike.porting.plan.reach`.
 """

@@ -68,22 +68,17 @@ def settle() -> None:
         look(queue[0][1].waits)
 
 
-def look_at_read() -> None:
-    """Raise the error of a word that is there, where a value was just read on the host.
+def look(wait: bool = False, at_read: bool = False) -> None:
+    """Raise the error of a word that is there; with ``wait``, of any that a call was asked for.
 
-    The devices of one program end each by itself, so the word of a program over several devices of
-    the CPU may come after the value that was read: it is waited for.
+    ``at_read`` says that a value was just read on the host. The devices of one program end each by
+    itself, so the word of a program over several devices of the CPU may come after the value: it is
+    waited for.
     """
-    if queue:
-        word, words, _ = queue[0]
-        look(words.waits and len(word.sharding.device_set) > 1)
-
-
-def look(wait: bool = False) -> None:
-    """Raise the error of a word that is there; with ``wait``, of any that a call was asked for."""
     while queue:
         word, words, _ = queue[0]
-        if not (wait or word.is_ready() or (words.waits and len(queue) > _MOST)):
+        is_due = len(queue) > _MOST or (at_read and len(word.sharding.device_set) > 1)
+        if not (wait or word.is_ready() or (words.waits and is_due)):
             return
         try:
             word, words, undo = queue.popleft()
