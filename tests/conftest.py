@@ -17,7 +17,7 @@ import jax
 import pytest
 
 from torchlike._core import protocol
-from torchlike._dispatch import asking
+from torchlike._core.dispatch import asking
 from torchlike._runtime import collector, late_checks
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
 

@@ -23,7 +23,7 @@ import numpy as np
 
 import torchlike as torch
 from torchlike._core import modes, printing, protocol, tape
-from torchlike._dispatch import recycling
+from torchlike._core.dispatch import recycling
 from torchlike._extensions import boxes
 from torchlike._runtime.first_calls.settings import settings as first_calls
 from torchlike.amp import autocast_mode

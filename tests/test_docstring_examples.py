@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import torchlike
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 
 PACKAGE = Path(torchlike.__file__).parent
 FLAGS = doctest.ELLIPSIS

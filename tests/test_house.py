@@ -6,8 +6,8 @@ from tools import house
 
 #: Whoever brings a figure down lowers its limit here.
 LIMITS = {
-    "entries at the root": 58,
-    "of them ours": 12,
+    "entries at the root": 55,
+    "of them ours": 9,
     "files of the heart": 59,
     "lines of the heart": 10_300,
     "files of the compiler": 46,

@@ -61,7 +61,10 @@ ATTRIBUTES = {
 }
 #: Where such a thing stands elsewhere, and why.
 ELSEWHERE = {
-    ("_stablehlo/parsing.py", "jaxlib.mlir"): "a process without torchlike or JAX, for files from "
+    (
+        "serialization/stablehlo/parsing.py",
+        "jaxlib.mlir",
+    ): "a process without torchlike or JAX, for files from "
     "strangers: it ends with UNABLE where jaxlib lacks them",
 }
 

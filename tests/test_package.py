@@ -63,12 +63,12 @@ FLOORS = [
         "_core.tape",
         "_core.tensor",
     },
-    {"_dispatch"},
+    {"_core.dispatch"},
     {"_extensions"},
     {"random"},
     {"_ops"},
     {"autograd", "_compat.functions", "_compat.symbolic_asking"},
-    {"_aten"},
+    {"ops._aten"},
     {"_decomp"},
     {
         "distributed",
@@ -135,7 +135,7 @@ FLOORS = [
     {"ao.nn"},
     {"ao"},
     {"multiprocessing._child_processes", "_subclasses"},
-    {"_stablehlo", "_dynamo.exc"},
+    {"serialization.stablehlo", "_dynamo.exc"},
     {"jit"},
     {
         "fx",
@@ -398,7 +398,7 @@ def test_the_root_holds_pytorchs_names_and_few_of_ours():
 
 def test_what_lower_rooms_ask_of_upper_ones_is_provided():
     """`Provided` and `Signal` are the one way up, beside ``add_method``; each is used."""
-    importlib.import_module("torchlike._aten.calling")  # imported when the first mode is there
+    importlib.import_module("torchlike.ops._aten.calling")  # imported when the first mode is there
     for asked in provided.ALL:
         assert asked.providers, asked.what
     assert len({asked.what for asked in provided.ALL}) == len(provided.ALL) > 5

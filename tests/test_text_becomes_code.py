@@ -22,14 +22,20 @@ SCRIPT = "runs the script that the user gave to the command"
 PLACES = {
     ("__init__.py", "import_module"): (1, OWN),
     ("_compat/unsupported.py", "import_module"): (1, OWN),
-    ("_dispatch/schema.py", "eval"): (1, "annotations of functions that this process has defined"),
+    ("_core/dispatch/schema.py", "eval"): (
+        1,
+        "annotations of functions that this process has defined",
+    ),
     ("_jit/program/generated_call.py", "exec"): (1, "guards, made of what was captured here"),
     ("_jit/call/function.py", "getattr walk"): (1, "the __qualname__ of a function, where it lies"),
     ("_ops/aten/custom.py", "import_module"): (2, "closed tables: _OWN and _WRITTEN"),
     ("_runtime/jax_private/names.py", "import_module"): (2, OWN),
     ("_runtime/first_calls/interpreter.py", "exec"): (1, "a plan of a jaxpr, of numbers alone"),
     ("_runtime/lazy.py", "import_module"): (1, OWN),
-    ("_stablehlo/artifact.py", "deserialize"): (1, "of files: _stablehlo/safety.py checks each"),
+    ("serialization/stablehlo/artifact.py", "deserialize"): (
+        1,
+        "of files: serialization/stablehlo/safety.py checks each",
+    ),
     ("_utils.py", "getattr walk"): (1, "a name that the caller gives; no reader calls it"),
     ("_utils.py", "import_module"): (1, "a name that the caller gives; no reader calls it"),
     ("distributed/__init__.py", "import_module"): (1, OWN),
@@ -181,6 +187,6 @@ def test_no_reader_of_files_is_among_them():
     readers = [
         place
         for place, _ in PLACES
-        if place.startswith(("serialization/", "export/", "_stablehlo/", "utils/treespec", "onnx/"))
+        if place.startswith(("serialization/", "export/", "utils/treespec", "onnx/"))
     ]
-    assert sorted(readers) == ["_stablehlo/artifact.py", "serialization/load.py"]
+    assert sorted(readers) == ["serialization/load.py", "serialization/stablehlo/artifact.py"]

@@ -15,11 +15,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "torchlike"
 #: The files that everything else stands on: what a tensor is, how an op travels.
-HEART = ("_core", "_dispatch", "tensor.py")
+HEART = ("_core", "tensor.py")
 #: At the root and not PyTorch's, beside what Python and its tools ask for.
 OURS = (
-    *("_aten", "_compat", "_core", "_dispatch", "_extensions", "_jit", "_ops", "_runtime"),
-    *("_stablehlo", "interop", "porting", "tensor.py"),
+    *("_compat", "_core", "_extensions", "_jit", "_ops", "_runtime"),
+    *("interop", "porting", "tensor.py"),
 )
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -47,7 +47,7 @@ def with_imports(source: str) -> str:
             raise SystemExit(f"the family's file does not import {name} from _dispatch.{module}")
         names = sorted({*line[1].split(", "), name}, key=str.casefold)
         source = source.replace(
-            line[0], f"from torchlike._dispatch.{module} import {', '.join(names)}"
+            line[0], f"from torchlike._core.dispatch.{module} import {', '.join(names)}"
         )
     return source
 

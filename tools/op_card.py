@@ -14,15 +14,15 @@ import jax
 
 import torchlike
 from tools.op_mentions import ROOT, Definition, definitions, in_generated, in_tests, mentions
-from torchlike._aten import schemas
-from torchlike._aten.packets import aten
-from torchlike._aten.schemas.tags import tags_of
 from torchlike._core import dtypes
-from torchlike._dispatch import record
-from torchlike._dispatch.registry import FACTS, NAMESPACES, OPS
-from torchlike._dispatch.spec import OpSpec
+from torchlike._core.dispatch import record
+from torchlike._core.dispatch.registry import FACTS, NAMESPACES, OPS
+from torchlike._core.dispatch.spec import OpSpec
 from torchlike._ops import promotion
 from torchlike._runtime.first_calls.rules.registry import RULES
+from torchlike.ops._aten import schemas
+from torchlike.ops._aten.packets import aten
+from torchlike.ops._aten.schemas.tags import tags_of
 from torchlike.utils.flop_formulas import REGISTRY, formula_of
 
 Line = tuple[str, str, str]
@@ -83,11 +83,11 @@ def card(name: str) -> Iterator[Line]:
 
 #: What a line is about that names an op, by the beginning of its place.
 _ABOUT = {
-    "torchlike/_aten/schemas/tags": "tags",
-    "torchlike/_aten/schemas": "aten schema",
-    "torchlike/_aten/composites": "decomposition",
-    "torchlike/_aten/whole_operators": "whole operator",
-    "torchlike/_aten/derivatives": "formula",
+    "torchlike/ops/_aten/schemas/tags": "tags",
+    "torchlike/ops/_aten/schemas": "aten schema",
+    "torchlike/ops/_aten/composites": "decomposition",
+    "torchlike/ops/_aten/whole_operators": "whole operator",
+    "torchlike/ops/_aten/derivatives": "formula",
     "torchlike/_decomp": "decomposition",
     "torchlike/_subclasses": "symbolic sizes",
     "torchlike/_compat/foreach": "foreach",

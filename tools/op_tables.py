@@ -37,7 +37,7 @@ class Table(NamedTuple):
 def names_of_ops() -> frozenset[str]:
     """Return the names of all ops and public functions of tensors."""
     import torchlike
-    from torchlike._dispatch.registry import NAMESPACES, OPS
+    from torchlike._core.dispatch.registry import NAMESPACES, OPS
 
     assert torchlike.Tensor  # importing it fills the registry
     own = {spec.name for spec in OPS.values()}

@@ -68,6 +68,7 @@ from torchlike._compat.storage_types import STORAGE_TYPES as _STORAGE_TYPES  # n
 from torchlike._compat.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
 from torchlike._core import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike._core.devices import device, get_default_device, set_default_device  # noqa: E402
+from torchlike._core.dispatch import registry as _registry  # noqa: E402
 from torchlike._core.dtypes import (  # noqa: E402
     can_cast,
     dtype,
@@ -97,7 +98,6 @@ from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike._core.printing import set_printoptions  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
-from torchlike._dispatch import registry as _registry  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike.autograd.anomaly_mode import (  # noqa: E402
     is_anomaly_check_nan_enabled,
@@ -184,10 +184,8 @@ from torchlike._compat.symbolic import (  # noqa: E402
 )
 from torchlike._compat.torch_version import __version__ as __version__  # noqa: E402
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
+from torchlike._core.dispatch.tags import Tag  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
-from torchlike._dispatch.tags import Tag  # noqa: E402
-from torchlike._stablehlo.markers import _disable_dynamo as _disable_dynamo  # noqa: E402
-from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,
@@ -212,6 +210,8 @@ from torchlike.compiler.torch_compile import compile  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.futures import Future  # noqa: E402
 from torchlike.interop import from_jax_function, to_jax_function  # noqa: E402
+from torchlike.jit._markers import _disable_dynamo as _disable_dynamo  # noqa: E402
+from torchlike.jit._script import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.porting.torch_alias import install_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402

@@ -57,7 +57,7 @@ from torchlike import special as special
 from torchlike import testing as testing
 from torchlike import utils as utils
 from torchlike import version as version
-from torchlike._aten import prims_common as _prims_common
+from torchlike.ops._aten import prims_common as _prims_common
 from torchlike._compat import configuration as __config__
 from torchlike._compat import core as _C
 from torchlike._compat import print_settings as _tensor_str
@@ -131,9 +131,9 @@ from torchlike._core.layouts import strided as strided
 from torchlike._core.printing import set_printoptions as set_printoptions
 from torchlike._core.size import Size as Size
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
-from torchlike._dispatch.tags import Tag as Tag
-from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction
-from torchlike._stablehlo.torchscript import ScriptModule as ScriptModule
+from torchlike._core.dispatch.tags import Tag as Tag
+from torchlike.jit._script import ScriptFunction as ScriptFunction
+from torchlike.jit._script import ScriptModule as ScriptModule
 from torchlike._subclasses import active_mode as _guards
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from torchlike._core import devices, dtypes
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.tensor import Tensor
 
 

@@ -18,10 +18,10 @@ from typing import Any
 from torchlike._compat.places import FUNCTIONAL as _FUNCTIONAL
 from torchlike._core import modes as _modes
 from torchlike._core import protocol as _protocol
+from torchlike._core.dispatch import asking as _asking
+from torchlike._core.dispatch.registry import NAMESPACES as _NAMESPACES
 from torchlike._core.protocol import Result as _Result
 from torchlike._core.protocol import no_protocol as _no_protocol
-from torchlike._dispatch import asking as _asking
-from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
 from torchlike.tensor import Tensor, not_converted
 
 __all__ = [

@@ -3,11 +3,11 @@
 import pytest
 
 import torchlike
-from torchlike._aten.schemas.tags import tags_of
-from torchlike._dispatch import forms
-from torchlike._dispatch.autocast import POLICIES, declare
-from torchlike._dispatch.registry import FACTS, NAMESPACES, OPS, composite, names_with, op
-from torchlike._dispatch.schema import Input
+from torchlike._core.dispatch import forms
+from torchlike._core.dispatch.autocast import POLICIES, declare
+from torchlike._core.dispatch.registry import FACTS, NAMESPACES, OPS, composite, names_with, op
+from torchlike._core.dispatch.schema import Input
+from torchlike.ops._aten.schemas.tags import tags_of
 from torchlike.utils.flop_counter import FlopCounterMode
 
 

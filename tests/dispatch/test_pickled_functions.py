@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import torchlike as torch
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.nn import functional as F
 
 FUNCTIONS = [(space, name) for space in NAMESPACES if space != "aten" for name in NAMESPACES[space]]

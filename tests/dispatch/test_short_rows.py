@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._dispatch.registry import OPS
+from torchlike._core.dispatch.registry import OPS
 
 NAMES = sorted(name for name, spec in OPS.items() if spec.one_instruction)
 

@@ -6,10 +6,10 @@ import pytest
 
 import torchlike as torch
 from torchlike._dynamo.exc import UserError
-from torchlike._stablehlo import archive
-from torchlike._stablehlo.artifact import built
-from torchlike._stablehlo.loaded import about_state, state_of
 from torchlike.export import Dim, export, load, save
+from torchlike.serialization.stablehlo import archive
+from torchlike.serialization.stablehlo.artifact import built
+from torchlike.serialization.stablehlo.loaded import about_state, state_of
 
 X = torch.linspace(-1, 2, 15).reshape(5, 3)
 

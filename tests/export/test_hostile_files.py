@@ -15,8 +15,8 @@ from jaxlib.mlir import ir
 import torchlike as torch
 from tests.export.archives import changed, exported, scripted, with_program
 from tests.serialization.mutants import mutants, outcomes
-from torchlike._stablehlo import safety
 from torchlike.serialization.damage import reading
+from torchlike.serialization.stablehlo import safety
 
 RUN = []
 CODE = "__import__('tests.export.test_hostile_files').export.test_hostile_files.RUN.append(1)"

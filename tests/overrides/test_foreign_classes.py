@@ -9,7 +9,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import protocol
-from torchlike._dispatch import asking
+from torchlike._core.dispatch import asking
 
 
 class Foreign:

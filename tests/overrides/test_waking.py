@@ -7,12 +7,12 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import protocol
-from torchlike._dispatch import asking
+from torchlike._core.dispatch import asking
 
 PROGRAM = """
 import torchlike as torch
 from torchlike._core import protocol
-from torchlike._dispatch.call import function_of
+from torchlike._core.dispatch.call import function_of
 
 held = torch.add, torch.Tensor.add, torch.nn.functional.relu, torch.reshape, torch.Tensor.shape.fget
 codes = [f.__code__ for f in held]

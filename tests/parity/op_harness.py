@@ -20,7 +20,7 @@ import torchlike
 import torchlike.fft
 import torchlike.linalg
 import torchlike.special
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 
 
 @dataclass

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 USE = """
 import torchlike as torch
-from torchlike._dispatch.registry import OPS
+from torchlike._core.dispatch.registry import OPS
 x = torch.ones(2, 3, requires_grad=True)
 y = torch.halved_again(x)
 y.sum().backward()

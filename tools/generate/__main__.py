@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def files() -> dict[Path, Callable[[], str]]:
     """Return every generated file, and the function that makes what should stand in it."""
     import torchlike
-    from torchlike._dispatch.registry import NAMESPACES
+    from torchlike._core.dispatch.registry import NAMESPACES
 
     package, tensor = ROOT / "torchlike", torchlike.Tensor
     top, functional = NAMESPACES[""], NAMESPACES["nn.functional"]

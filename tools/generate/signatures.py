@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from torchlike._core.dispatch import schema
+from torchlike._core.dispatch.spec import OpSpec
 from torchlike._core.extension import first_of
-from torchlike._dispatch import schema
-from torchlike._dispatch.spec import OpSpec
 
 #: Names that may stand in a stub's annotation.
 KNOWN = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchlike._compat import functions
 from torchlike._core.casts import NUMBERS
-from torchlike._dispatch.registry import export, names_with
+from torchlike._core.dispatch.registry import export, names_with
 from torchlike.tensor import Tensor
 
 #: Name -> the operator with a tensor and with a number on the right.

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from torchlike import _ops as ops  # noqa: F401 - registers them
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 
 linalg: Any = SimpleNamespace(**NAMESPACES["linalg"])
 special: Any = SimpleNamespace(**NAMESPACES["special"])

@@ -18,8 +18,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from torchlike._dispatch import forms
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch import forms
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._runtime.patches import at_import
 
 
@@ -59,7 +59,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "_VF": Functions(""),
     "__config__": "_compat.configuration",
     "__future__": "nn.conversion_switches",
-    "_compile": {"_disable_dynamo": "_stablehlo.markers"},
+    "_compile": {"_disable_dynamo": "jit._markers"},
     "_guards": "_subclasses.active_mode",
     "_inductor": "compiler.inductor",
     "_jit_internal": {
@@ -69,18 +69,18 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
         "Optional": "typing",
         "Tuple": "builtins:tuple",
         "Union": "typing",
-        "_copy_to_script_wrapper": "_stablehlo.markers",
-        "_overload": "_stablehlo.markers",
-        "_overload_method": "_stablehlo.markers",
-        "export": "_stablehlo.markers",
-        "ignore": "_stablehlo.markers",
-        "is_scripting": "_stablehlo.markers",
-        "unused": "_stablehlo.markers",
+        "_copy_to_script_wrapper": "jit._markers",
+        "_overload": "jit._markers",
+        "_overload_method": "jit._markers",
+        "export": "jit._markers",
+        "ignore": "jit._markers",
+        "is_scripting": "jit._markers",
+        "unused": "jit._markers",
     },
     "_library": {},
     "_library.infer_schema": {"infer_schema": "library.infer"},
     "_library.utils": "library.lookup",
-    "_prims_common": "_aten.prims_common",
+    "_prims_common": "ops._aten.prims_common",
     "_tensor": {"Tensor": "tensor"},
     "_tensor_str": "_compat.print_settings",
     "_vmap_internals": "func.older_vmap",

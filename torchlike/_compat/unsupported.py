@@ -12,8 +12,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from torchlike._core.dispatch.registry import NAMESPACES, export
 from torchlike._core.extension import add_method
-from torchlike._dispatch.registry import NAMESPACES, export
 from torchlike.tensor import Tensor
 
 

@@ -2,7 +2,7 @@
 
 Nothing of it is on an op's path until something exists that could be asked. Then ``wake`` lets the
 rooms above exchange the code of every public function for one that comes here first (see
-``_dispatch/asking.py``). State is kept for each thread.
+``_core/dispatch/asking.py``). State is kept for each thread.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def wake() -> None:
 
 
 def fall_asleep() -> None:
-    """Have ``wake`` act again: see ``_dispatch.asking.rest``."""
+    """Have ``wake`` act again: see ``_core.dispatch.asking.rest``."""
     global _woken
     _woken = False
 
@@ -273,8 +273,7 @@ def enter(
     kwargs: dict[str, Any],
 ) -> Result:
     """Run a call of a public function: its ``plain`` code, unless a mode or an argument's class
-    acts in its place. ``form``: how it passes itself on (see ``_dispatch/forms.py``), None for as
-    it came.
+    acts in its place. ``form``: how it passes itself on (``forms.py``), None for as it came.
     """
     return _asked(public, plain, form, args, kwargs, False)
 

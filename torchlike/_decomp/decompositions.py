@@ -9,8 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._aten.packets import aten
-from torchlike._dispatch.registry import FACTS, names_with
+from torchlike._core.dispatch.registry import FACTS, names_with
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 
 #: overload -> the function that stands for it.

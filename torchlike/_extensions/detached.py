@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import modes, tape
+from torchlike._core.dispatch.record import rejoined
 from torchlike._core.storage import Storage
-from torchlike._dispatch.record import rejoined
 from torchlike._extensions import boxes
 from torchlike._extensions.boxes import Batched, Dual
 from torchlike.tensor import Tensor, wrap

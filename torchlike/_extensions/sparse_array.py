@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core.cells import StandIn
+from torchlike._core.dispatch.schema import StaticNumber
+from torchlike._core.dispatch.spec import group
 from torchlike._core.storage import SparseStorage
-from torchlike._dispatch.schema import StaticNumber
-from torchlike._dispatch.spec import group
 from torchlike.tensor import wrap
 
 #: Ops on sparse operands: {name: rule(*operands, *statics)}. See torchlike/sparse/_rules.py, and

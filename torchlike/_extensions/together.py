@@ -12,10 +12,10 @@ import jax
 import numpy as np
 
 from torchlike._core import modes, protocol
+from torchlike._core.dispatch.executable import Executable, unwatched
+from torchlike._core.dispatch.inplace import in_place_executable
+from torchlike._core.dispatch.spec import OpSpec
 from torchlike._core.storage import Storage
-from torchlike._dispatch.executable import Executable, unwatched
-from torchlike._dispatch.inplace import in_place_executable
-from torchlike._dispatch.spec import OpSpec
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes, views
+from torchlike._core.dispatch.record import still
 from torchlike._core.storage import Storage
-from torchlike._dispatch.record import still
 from torchlike._extensions.boxes import Batched, Mapped
 from torchlike.tensor import Tensor, wrap
 

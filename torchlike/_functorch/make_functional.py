@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._ops.shape.joining import stack
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import dtypes, modes, protocol
-from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._jit.capture.effects import Effects
 from torchlike._jit.capture.scalars import is_device
 from torchlike._jit.trace import loop_lowering

@@ -1,7 +1,7 @@
-"""Ops: one family a file, which importing registers (see _dispatch.registry.op).
+"""Ops: one family a file, which importing registers (see _core.dispatch.registry.op).
 
-Imports `_core`, `_dispatch`, `_extensions`, `_runtime` and `random`. The order below matters: views
-come first, creation and indexing build on them. Begin with ``elementwise/unary.py``.
+Imports `_core`, `_extensions`, `_runtime` and `random`. The order below matters: views come first,
+creation and indexing build on them. Begin with ``elementwise/unary.py``.
 """
 
 # ruff: isort: skip_file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._dispatch.out import store_all
+from torchlike._core.dispatch.out import store_all
 
 
 def given(

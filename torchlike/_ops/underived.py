@@ -12,8 +12,8 @@ from typing import Any
 import jax
 
 from torchlike._core import modes
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Input, Inputs, Str
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Input, Inputs, Str
 from torchlike.tensor import Tensor
 
 

@@ -8,7 +8,8 @@ specifications have no hash, and know nothing of containers that are one object.
 Around it stand PyTorch's places (`torchlike.utils._pytree` with its keys and texts,
 `torchlike.fx._pytree`), what makes tensors and modules nodes of JAX's trees (`torchlike.interop`),
 and two files of names: of leaves in messages (`torchlike.testing.trees`), of entries in checkpoints
-(`torchlike.distributed.checkpoint`). `torchlike._stablehlo.trees` writes a structure to a file.
+(`torchlike.distributed.checkpoint`). `torchlike.serialization.stablehlo.trees` writes a structure
+to a file.
 """
 
 from __future__ import annotations

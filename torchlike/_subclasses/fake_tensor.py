@@ -11,16 +11,16 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._aten.handlers import tensors_of
-from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
 from torchlike._core import devices, errors, modes, protocol
+from torchlike._core.dispatch.tags import Tag
 from torchlike._core.meta import MetaArray
 from torchlike._core.protocol import no_protocol
 from torchlike._core.size import Size, size_of
-from torchlike._dispatch.tags import Tag
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.symbolic_results import sizes_of_results
+from torchlike.ops._aten.handlers import tensors_of
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor, wrap
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass

@@ -11,10 +11,10 @@ from typing import Any
 
 import jax
 
-from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, hint_of
 from torchlike._core import devices, modes
 from torchlike._subclasses.symbolic_rules import Sizes, rule_of
+from torchlike.ops._aten.handlers import tensors_of, unhandled
 from torchlike.tensor import Tensor, from_jax
 from torchlike.utils import _pytree as pytree
 

@@ -1,7 +1,7 @@
 """``torch.autocast``: a region in which matrix products run in a lower dtype.
 
-What each op does is the table in torchlike/_dispatch/autocast.py. The state belongs to the key of a
-jitted function, so one may be called inside and outside; it may also hold the region itself.
+What each op does is the table in torchlike/_core/dispatch/autocast.py. The state belongs to the key
+of a jitted function, so one may be called inside and outside; it may also hold the region itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import devices, dtypes, modes
-from torchlike._dispatch import autocast as casts
+from torchlike._core.dispatch import autocast as casts
 from torchlike.tensor import Tensor
 
 #: Device types for which PyTorch knows autocast (where a backend for it may be missing here).

@@ -1,7 +1,7 @@
 """Autograd: ``backward``, ``grad``, grad modes, hooks, custom functions.
 
-Imports `_core`, `_dispatch`, `_extensions` and `_ops`. Begin with ``engine.py``, which walks what
-``_dispatch/record.py`` has recorded.
+Imports `_core`, `_extensions` and `_ops`. Begin with ``engine.py``, which walks what
+``_core/dispatch/record.py`` has recorded.
 """
 
 import importlib as _importlib

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import errors, modes, protocol
+from torchlike._core.dispatch.asking import asks
+from torchlike._core.dispatch.moving import placed
+from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import preserve_format, strided
 from torchlike._core.tape import (
@@ -22,10 +26,6 @@ from torchlike._core.tape import (
     former_accumulator,
     gradient_edge,
 )
-from torchlike._dispatch.asking import asks
-from torchlike._dispatch.moving import placed
-from torchlike._dispatch.record import still
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._extensions.boxed import VmapLevel
 from torchlike._extensions.boxes import Batched, reverse
 from torchlike._extensions.tensor_of_parts import TensorOfParts

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._dispatch.record import still
+from torchlike._core.dispatch.record import still
 from torchlike._extensions import boxes
 from torchlike._extensions.boxed import JvpLevel, VmapLevel
 from torchlike._extensions.boxes import Batched, Box, Dual

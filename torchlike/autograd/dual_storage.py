@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, modes
+from torchlike._core.dispatch.record import still
 from torchlike._core.storage import Storage
-from torchlike._dispatch.record import still
 from torchlike._extensions.boxed import JvpLevel
 from torchlike._extensions.boxes import Dual
 from torchlike.tensor import Tensor, wrap

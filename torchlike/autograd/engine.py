@@ -21,8 +21,8 @@ import numpy as np
 from jax import core
 
 from torchlike._core import cells, errors, modes, protocol, views
+from torchlike._core.dispatch.record import OpNode
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._dispatch.record import OpNode
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import fresh_stack, partial

@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
+from torchlike._core.dispatch.record import still
 from torchlike._core.layouts import contiguous_format
-from torchlike._dispatch.record import still
 from torchlike._extensions.boxed import JvpLevel
 from torchlike._extensions.boxes import Dual
 from torchlike.autograd.dual_storage import DualStorage

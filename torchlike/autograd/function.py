@@ -12,9 +12,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike._core import errors, modes, tape
+from torchlike._core.dispatch.inplace import assign
+from torchlike._core.dispatch.record import still, unwritten
 from torchlike._core.tape import Edge, Node, gradient_edge, saving
-from torchlike._dispatch.inplace import assign
-from torchlike._dispatch.record import still, unwritten
 from torchlike.autograd import inference_tensors, saved, saved_tensor
 from torchlike.autograd.custom_transforms import level_of, run_at
 from torchlike.tensor import Tensor, wrap

@@ -15,8 +15,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.layouts import strided
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._extensions.boxes import Dual
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.autograd import forward_ad

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.dispatch.record import still
 from torchlike._core.tape import Node
-from torchlike._dispatch.record import still
 from torchlike._extensions.boxed import VmapLevel
 from torchlike._extensions.boxes import Batched
 from torchlike.autograd import forward_ad

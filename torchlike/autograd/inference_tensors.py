@@ -13,8 +13,8 @@ from typing import Any
 import jax
 
 from torchlike._core import dtypes, errors, modes, tape
-from torchlike._dispatch.executable import Executable, flatten
-from torchlike._dispatch.record import OpNode
+from torchlike._core.dispatch.executable import Executable, flatten
+from torchlike._core.dispatch.record import OpNode
 from torchlike._runtime.jax_private.tracing import inputs_read
 from torchlike.tensor import Tensor
 

@@ -16,11 +16,11 @@ from typing import Any
 import jax
 
 from torchlike._core import errors, modes, tape
+from torchlike._core.dispatch import kept
+from torchlike._core.dispatch.executable import Residuals
+from torchlike._core.dispatch.record import OpNode, SavedNames, shown_kinds
 from torchlike._core.storage import Storage
 from torchlike._core.tape import op_of_node_name, saving
-from torchlike._dispatch import kept
-from torchlike._dispatch.executable import Residuals
-from torchlike._dispatch.record import OpNode, SavedNames, shown_kinds
 from torchlike.autograd import inference_tensors
 from torchlike.tensor import Tensor, wrap
 

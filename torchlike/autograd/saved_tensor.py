@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._dispatch import record
-from torchlike._dispatch.record import OpNode, SavedNames
+from torchlike._core.dispatch import record
+from torchlike._core.dispatch.record import OpNode, SavedNames
 from torchlike.autograd import saved
 
 Hook = Callable[[Any], Any]

@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import modes
-from torchlike._dispatch.registry import NAMESPACES, clear_executables
+from torchlike._core.dispatch.registry import NAMESPACES, clear_executables
 from torchlike._jit.call.function import JitFunction, reset_all
 from torchlike._runtime.first_calls.report import report
 from torchlike._runtime.first_calls.settings import get_first_calls, set_first_calls

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from torchlike._aten import schemas
 from torchlike._runtime.mixed_operands import install, replicating
+from torchlike.ops._aten import schemas
 
 #: Ops that users do not call, whose second operand torchlike made: random numbers.
 _OWN_OPERANDS = frozenset(

@@ -17,8 +17,8 @@ from jax import core
 from jax.sharding import Mesh, NamedSharding
 
 from torchlike._core import modes
+from torchlike._core.dispatch import inplace
 from torchlike._core.storage import Storage
-from torchlike._dispatch import inplace
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.jax_private import tracing
 from torchlike.distributed.device_mesh import mesh_of, mesh_of_tracer

@@ -6,8 +6,6 @@ for other compilers, ``to_jax`` gives a function of JAX.
 """
 
 from torchlike._compat.unsupported import functions as _unsupported
-from torchlike._stablehlo import torchscript as torchscript
-from torchlike._stablehlo.artifact import Unexportable
 from torchlike.export.decompositions import CustomDecompTable, default_decompositions
 from torchlike.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims
 from torchlike.export.exported_program import (
@@ -20,6 +18,8 @@ from torchlike.export.program import export, load, save
 from torchlike.export.stablehlo import save_stablehlo
 from torchlike.export.to_jax import JaxProgram, to_jax
 from torchlike.export.unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
+from torchlike.jit import _script as torchscript
+from torchlike.serialization.stablehlo.artifact import Unexportable
 from torchlike.utils._pytree import register_dataclass
 
 __all__ = [

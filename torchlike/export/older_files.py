@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._stablehlo.artifact import Artifact
-from torchlike._stablehlo.loaded import LoadedModule, about_state
 from torchlike.export.exported_program import ExportedProgram
+from torchlike.serialization.stablehlo.artifact import Artifact
+from torchlike.serialization.stablehlo.loaded import LoadedModule, about_state
 from torchlike.tensor import Tensor
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from torchlike import nn
 from torchlike._compat.symbolic import is_symbolic
-from torchlike._stablehlo import archive
 from torchlike.export import graph_files
 from torchlike.export.dynamic_shapes import arguments_of
 from torchlike.export.exported_program import (
@@ -21,6 +20,7 @@ from torchlike.export.older_files import OlderProgram
 from torchlike.export.sizes import ArgumentSizes
 from torchlike.export.tracing import TracedExport, trace
 from torchlike.serialization.damage import reading
+from torchlike.serialization.stablehlo import archive
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 

@@ -16,12 +16,12 @@ from jax import export as jax_export
 
 from torchlike._runtime import whole_files
 from torchlike._runtime.trees import flatten_call
-from torchlike._stablehlo.artifact import PLATFORMS, Artifact, Unexportable, built
-from torchlike._stablehlo.checks import Checks
-from torchlike._stablehlo.loaded import LoadedModule, state_of
-from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule
 from torchlike.export.exported_program import ExportedProgram
 from torchlike.export.older_files import OlderProgram
+from torchlike.jit._script import ScriptFunction, ScriptModule
+from torchlike.serialization.stablehlo.artifact import PLATFORMS, Artifact, Unexportable, built
+from torchlike.serialization.stablehlo.checks import Checks
+from torchlike.serialization.stablehlo.loaded import LoadedModule, state_of
 from torchlike.tensor import Tensor
 
 

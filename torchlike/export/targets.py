@@ -12,10 +12,10 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike._aten.packets import is_operator
 from torchlike._compat import symbolic
 from torchlike._core import devices, dtypes, layouts
 from torchlike._ops.aten import custom
+from torchlike.ops._aten.packets import is_operator
 from torchlike.tensor import Tensor
 
 #: Functions that a graph calls beside operators: those of sizes, and parts of results.

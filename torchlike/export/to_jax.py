@@ -10,9 +10,9 @@ from jax import export as jax_export
 
 from torchlike import nn
 from torchlike._runtime.trees import flatten_call, unflatten
-from torchlike._stablehlo.artifact import Unexportable, built
-from torchlike._stablehlo.checks import Checks
 from torchlike.export.dynamic_shapes import jax_shapes
+from torchlike.serialization.stablehlo.artifact import Unexportable, built
+from torchlike.serialization.stablehlo.checks import Checks
 from torchlike.tensor import Tensor, from_jax
 
 

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import modes
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensorMode
@@ -41,6 +40,7 @@ from torchlike.fx.node import Argument, Node
 from torchlike.fx.proxy import Proxy
 from torchlike.nn import Module, Parameter
 from torchlike.nn.utils.stateless import reparametrized
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._aten.packets import aten
 from torchlike.export.graph_signature import InputKind, OutputKind
 from torchlike.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node
 from torchlike.nn import Module, Parameter
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from torchlike._dispatch import forms
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch import forms
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._ops.aten.custom import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torchlike.tensor import all_attributes
 

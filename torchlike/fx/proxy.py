@@ -14,8 +14,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from torchlike._core import protocol
+from torchlike._core.dispatch.asking import accessors
 from torchlike._core.size import Size
-from torchlike._dispatch.asking import accessors
 from torchlike._runtime.frames import package_of
 from torchlike.fx import _names
 from torchlike.fx import traceback as fx_traceback

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, modes
-from torchlike._dispatch.executable import Executable
-from torchlike._dispatch.record import execute
+from torchlike._core.dispatch.executable import Executable
+from torchlike._core.dispatch.record import execute
 from torchlike._jit.guards.keys import static_key
 from torchlike.interop import modules
 from torchlike.interop.leaves import is_tensor_or_module

@@ -26,7 +26,10 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram, Entry
 from torchlike._jit.call.entry import jit, set_fallback, set_mode, set_warmup
 from torchlike._jit.call.function import JitFunction
-from torchlike._stablehlo.markers import (
+from torchlike.futures import Future
+from torchlike.jit._buckets import bucket_of, pad_to_bucket
+from torchlike.jit._explain import Explanation, explain
+from torchlike.jit._markers import (
     Final,
     _overload,
     _overload_method,
@@ -38,14 +41,11 @@ from torchlike._stablehlo.markers import (
     script_if_tracing,
     unused,
 )
-from torchlike._stablehlo.script_errors import Error
-from torchlike._stablehlo.torchscript import *  # noqa: F403  # noqa: F403
-from torchlike._stablehlo.tracing import *  # noqa: F403
-from torchlike._stablehlo.type_tests import isinstance
-from torchlike.futures import Future
-from torchlike.jit._buckets import bucket_of, pad_to_bucket
-from torchlike.jit._explain import Explanation, explain
 from torchlike.jit._scan_layers import scan_layers
+from torchlike.jit._script import *  # noqa: F403  # noqa: F403
+from torchlike.jit._script_errors import Error
+from torchlike.jit._trace import *  # noqa: F403
+from torchlike.jit._type_tests import isinstance
 
 script_method = export
 _script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses

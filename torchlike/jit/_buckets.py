@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.tensor import Tensor
 
 

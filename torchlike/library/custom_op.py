@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from torchlike._dispatch.schema_language import parse
-from torchlike._dispatch.tags import Tag
+from torchlike._core.dispatch.schema_language import parse
+from torchlike._core.dispatch.tags import Tag
 from torchlike._ops.aten import custom
 from torchlike.library import registration
 from torchlike.library.infer import infer_schema

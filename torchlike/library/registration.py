@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._dispatch.schema_language import parse, split_name
-from torchlike._dispatch.tags import Tag
+from torchlike._core.dispatch.schema_language import parse, split_name
+from torchlike._core.dispatch.tags import Tag
 from torchlike._ops.aten import custom
 from torchlike.library.operator import Operator
 

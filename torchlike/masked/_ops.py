@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes, errors
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor as _make_tensor
 from torchlike.masked.maskedtensor.core import MaskedTensor
 from torchlike.tensor import Tensor

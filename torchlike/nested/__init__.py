@@ -14,10 +14,10 @@ from typing import Any
 
 from torchlike._core import dtypes as _dtypes
 from torchlike._core import modes as _modes
+from torchlike._core.dispatch.registry import NAMESPACES as _NAMESPACES
+from torchlike._core.dispatch.registry import composite as _composite
 from torchlike._core.layouts import jagged as _jagged
 from torchlike._core.layouts import strided as _strided
-from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
-from torchlike._dispatch.registry import composite as _composite
 from torchlike._ops.creation.from_data import tensor as _make_tensor
 from torchlike.nested._internal import rules as _rules
 from torchlike.nested._internal import strided_rules as _strided_rules

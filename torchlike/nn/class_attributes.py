@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 
 
 def leave_unbound(cls: type) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike import _ops as _ops
-from torchlike._dispatch import registry as _registry
+from torchlike._core.dispatch import registry as _registry
 from torchlike._ops.linalg.low_bit import ScalingType as ScalingType
 from torchlike._ops.linalg.low_bit import SwizzleType as SwizzleType
 from torchlike._ops.nn.attention.multihead import _canonical_mask as _canonical_mask

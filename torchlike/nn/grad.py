@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad, is_grad_enabled
 from torchlike.tensor import Tensor

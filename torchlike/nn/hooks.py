@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.tape import RemovableHandle
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._extensions import shared_hooks
 from torchlike.autograd.function import Function
 from torchlike.tensor import Tensor

@@ -16,10 +16,10 @@ import jax
 import numpy as np
 
 from torchlike._core import casts, protocol
+from torchlike._core.dispatch.asking import asks
+from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.meta import MetaArray
-from torchlike._dispatch.asking import asks
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.finishing import finish
 from torchlike._ops.random.random import randperm
 from torchlike._runtime.mixed_operands import replicating

@@ -19,9 +19,9 @@ from torchlike._jit.guards.sources import ArgumentCell
 from torchlike._jit.trace.outputs import Template
 from torchlike._runtime import whole_files
 from torchlike._runtime.trees import flatten_call
-from torchlike._stablehlo.artifact import Unexportable
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
+from torchlike.serialization.stablehlo.artifact import Unexportable
 from torchlike.tensor import Tensor
 
 #: Arguments of PyTorch's exporter that choose between ways it has and this one has not.

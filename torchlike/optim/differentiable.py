@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import modes
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Inputs, Int, Static
 from torchlike._core.storage import device_array
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Inputs, Int, Static
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.optim.fused import Rule, repeatedly, updated
 from torchlike.tensor import Tensor, wrap

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, meta, modes, protocol
+from torchlike._core.dispatch.executable import unwatched
+from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.storage import host_value
-from torchlike._dispatch.executable import unwatched
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.moving import beside
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._extensions.sparse_array import SparseArray
 from torchlike._ops.unfused import unfused
 from torchlike._runtime import first_calls, mixed_operands, targets, x64

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from torchlike._dispatch.executable import unwatched
+from torchlike._core.dispatch.executable import unwatched
 from torchlike._runtime import first_calls, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike._runtime.jax_private.primitives import convert

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes
+from torchlike._core.dispatch.moving import placed
 from torchlike._core.storage import Storage, device_array
-from torchlike._dispatch.moving import placed
 from torchlike._runtime import x64
 from torchlike._runtime.mapped_files import is_mapped
 from torchlike.serialization import legacy

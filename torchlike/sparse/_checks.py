@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.layouts import sparse_coo
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.gradcheck import of_values as converters
 from torchlike.sparse._geometry import WithoutMemory
 

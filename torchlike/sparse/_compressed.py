@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, modes, printing
+from torchlike._core.dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.schema import ints
 from torchlike._core.layouts import sparse_coo, sparse_csr
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
-from torchlike._dispatch.registry import NAMESPACES, composite
-from torchlike._dispatch.schema import ints
 from torchlike._extensions.sparse_array import CompressedArray
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS

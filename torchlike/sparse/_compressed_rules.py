@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, errors, modes
+from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.schema import common_dtype, ints
 from torchlike._core.layouts import sparse_csc, sparse_csr
-from torchlike._dispatch.registry import NAMESPACES
-from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg import scipy_products

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import ints
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import ints
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
 from torchlike.sparse._compressed import CompressedTensor

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
+from torchlike._core.dispatch.schema import ints
 from torchlike._core.layouts import sparse_coo, sparse_csc, sparse_csr
-from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike.sparse._kinds import name_of
 from torchlike.sparse._tensor import SparseTensor

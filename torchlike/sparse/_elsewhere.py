@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, errors, modes
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.meta import MetaArray
 from torchlike._core.tape import Edge, Node, gradient_edge
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad

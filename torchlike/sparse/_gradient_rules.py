@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.registry import NAMESPACES, OPS
 from torchlike._core.extension import add_method
-from torchlike._dispatch.record import still
-from torchlike._dispatch.registry import NAMESPACES, OPS
 from torchlike._extensions.sparse_array import COMPRESSED_RULES, RULES
 from torchlike._ops.linalg import scipy_products
 from torchlike.sparse import _compressed_rules, _rules  # noqa: F401

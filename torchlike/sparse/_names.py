@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._geometry import own_method
 from torchlike.sparse._kinds import name_of

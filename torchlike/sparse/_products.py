@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.dtypes import bool as boolean
 from torchlike._core.layouts import strided
-from torchlike._dispatch.registry import NAMESPACES, composite
-from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike.sparse._tensor import SparseTensor
 from torchlike.tensor import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES, OPS, names_with
+from torchlike._core.dispatch.registry import NAMESPACES, OPS, names_with
 from torchlike._extensions.sparse_array import COMPRESSED_RULES, RULES
 
 Rule = Callable[..., Any]

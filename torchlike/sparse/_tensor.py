@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes, errors, memory_size, modes, protocol
+from torchlike._core.dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.schema import ints
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
 from torchlike._core.storage import SparseStorage
-from torchlike._dispatch.registry import NAMESPACES, composite
-from torchlike._dispatch.schema import ints
 from torchlike._extensions.sparse_array import SparseArray
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor

@@ -8,9 +8,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
-from torchlike._aten.handlers import unhandled
 from torchlike._core import protocol
 from torchlike._extensions.wrapper_storage import WrapperStorage
+from torchlike.ops._aten.handlers import unhandled
 from torchlike.tensor import Tensor
 
 __all__ = [

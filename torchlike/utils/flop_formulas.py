@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from torchlike._aten.packets import aten
-from torchlike._dispatch.registry import FACTS, names_with
+from torchlike._core.dispatch.registry import FACTS, names_with
 from torchlike._ops.aten.custom import OpOverloadPacket
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 from torchlike.utils._pytree import tree_leaves, tree_map
 

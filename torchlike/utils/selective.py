@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from torchlike._aten.packets import aten, overload_for
+from torchlike._core.dispatch.executable import Executable
 from torchlike._core.tape import saving
-from torchlike._dispatch.executable import Executable
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
+from torchlike.ops._aten.packets import aten, overload_for
 
 #: Ops that PyTorch's dispatcher knows by other names, whatever their operands are.
 _OTHER_NAMES = {

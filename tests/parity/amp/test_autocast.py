@@ -233,7 +233,7 @@ def test_nesting_decorator_and_state():
 
 
 def test_off_costs_nothing():
-    from torchlike._dispatch.registry import OPS
+    from torchlike._core.dispatch.registry import OPS
 
     assert type(OPS["mm"].cache) is dict
     with torchlike.autocast("cpu"):

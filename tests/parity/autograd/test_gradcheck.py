@@ -23,7 +23,7 @@ from op_db.convert import Converter, NotConvertible  # noqa: E402
 from op_db.translate import callable_of  # noqa: E402
 
 import torchlike  # noqa: E402
-from torchlike._dispatch.registry import OPS  # noqa: E402
+from torchlike._core.dispatch.registry import OPS  # noqa: E402
 from torchlike.autograd import gradcheck, gradgradcheck  # noqa: E402
 
 ENTRIES = {e.name: e for e in entries()}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torchlike
-from torchlike._aten import schemas
+from torchlike.ops._aten import schemas
 
 torch = pytest.importorskip("torch")
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import jax
 
-from torchlike._dispatch import registry
+from torchlike._core.dispatch import registry
 
 from .columns import COLUMNS, Entry, Mismatch, MissingName, NotApplicable, entries
 from .deviations import DEVIATIONS, OUT_OF_SCOPE, deviation

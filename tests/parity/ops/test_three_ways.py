@@ -17,7 +17,7 @@ import op_cases_special
 import three_ways
 from op_error_cases import ERRORS
 
-from torchlike._dispatch.registry import clear_executables
+from torchlike._core.dispatch.registry import clear_executables
 
 ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_special.CASES]
 REFUSED = [*ERRORS, *op_cases_special.ERRORS]

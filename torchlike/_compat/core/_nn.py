@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES as _NAMESPACES
 from torchlike._ops.creation.conversion import wanted_by_to as _wanted_by_to
 
 __all__ = ["_parse_to"]

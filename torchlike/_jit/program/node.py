@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import errors, modes
+from torchlike._core.dispatch.executable import Executable
 from torchlike._core.tape import Edge, Node, gradient_edge, saving
-from torchlike._dispatch.executable import Executable
 from torchlike._extensions import boxes
 from torchlike._jit.guards.sources import CotangentInput, SecondCotangent, Slot
 from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition

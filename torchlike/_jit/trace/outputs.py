@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchlike._core import errors, tape
+from torchlike._core.dispatch.record import OpNode
+from torchlike._core.dispatch.view_history import reads_a_view
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
 from torchlike._core.tensor_copies import FIELDS
-from torchlike._dispatch.record import OpNode
-from torchlike._dispatch.view_history import reads_a_view
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import CallValues, GivenContainer, Number, Table

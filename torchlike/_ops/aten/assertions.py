@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import devices, dtypes, layouts, modes
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.value_checks import require
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.value_checks import require
 from torchlike.tensor import Tensor
 
 _FAILED = (

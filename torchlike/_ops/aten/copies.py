@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import errors
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import ints, require_tensor
 from torchlike._core.layouts import contiguous_format
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import ints, require_tensor
 from torchlike._ops.outputs import given
 from torchlike._ops.shape import views
 from torchlike.tensor import Tensor

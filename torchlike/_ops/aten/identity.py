@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import memory_format
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import require_tensor
 from torchlike.tensor import Tensor
 
 _NO_FLAG = "The ambiguity_check argument must be a bool or a list of memory formats."

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, protocol
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.size import Size
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.creation.filled import empty, empty_strided
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.old_constructors import of_tensor

@@ -15,8 +15,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import Bool, Float, Input, Shape, ints
+from torchlike._core.dispatch.registry import NAMESPACES, composite, op
+from torchlike._core.dispatch.schema import Bool, Float, Input, Shape, ints
 from torchlike._ops.nn.image.resampling import grid_sample, interpolate_op
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.norm.normalization import batch_norm_eval, batch_norm_train

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import composite
+from torchlike._core.dispatch.registry import composite
 from torchlike._ops.nn.embedding import sparse_rows
 from torchlike._ops.nn.embedding.embedding import bags_of, embedding_bag_members, padding_row
 from torchlike.tensor import Tensor

@@ -10,8 +10,8 @@ import ast
 import inspect
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES, composite
-from torchlike._dispatch.schema import require_tensor
+from torchlike._core.dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.schema import require_tensor
 
 _REDUCTIONS = ("none", "mean", "sum")
 _REQUIRED = inspect.Parameter.empty

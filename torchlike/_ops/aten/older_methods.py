@@ -8,8 +8,8 @@ from types import FunctionType
 from typing import Any
 
 from torchlike._core import dtypes
+from torchlike._core.dispatch.registry import composite
 from torchlike._core.extension import add_method
-from torchlike._dispatch.registry import composite
 from torchlike._ops.aten.legacy import _mapped
 from torchlike.tensor import Tensor, all_attributes
 

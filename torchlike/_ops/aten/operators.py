@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.dispatch.call import NUMBERS
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.extension import add_method
 from torchlike._core.tensor_class import TENSOR_TYPES
-from torchlike._dispatch.call import NUMBERS
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.elementwise.pointwise import number_divided
 from torchlike._ops.elementwise.quotients import div_op
 from torchlike.tensor import Tensor

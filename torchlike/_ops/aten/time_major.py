@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES, composite, export
+from torchlike._core.dispatch.registry import NAMESPACES, composite, export
 from torchlike.tensor import Tensor
 
 

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes
+from torchlike._core.dispatch.copying import copy_
+from torchlike._core.dispatch.memory_order import suggested_order
+from torchlike._core.dispatch.moving import moved
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Fill, Input, Static, require_tensor
+from torchlike._core.dispatch.value_checks import refuse_unfit_tensor
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
-from torchlike._dispatch.copying import copy_
-from torchlike._dispatch.memory_order import suggested_order
-from torchlike._dispatch.moving import moved
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Fill, Input, Static, require_tensor
-from torchlike._dispatch.value_checks import refuse_unfit_tensor
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
 from torchlike.tensor import Tensor, wrap
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from torchlike._compat import determinism
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes, protocol, views
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.value_checks import refuse_unfit_tensor
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tensor_class import TENSOR_TYPES
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.value_checks import refuse_unfit_tensor
 from torchlike._extensions import boxes
 from torchlike._extensions.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._extensions.sparse_array import CompressedArray

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes, errors, layouts, modes, views
+from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core.dispatch.moving import placed
+from torchlike._core.dispatch.out import check_overlap
 from torchlike._core.meta import MetaArray
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.moving import placed
-from torchlike._dispatch.out import check_overlap
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._runtime import x64

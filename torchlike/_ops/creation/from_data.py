@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, dtypes, errors, literals, modes, views
+from torchlike._core.dispatch import asking
+from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core.dispatch.registry import composite
 from torchlike._core.extension import add_method
 from torchlike._core.storage import Storage, host_value
-from torchlike._dispatch import asking
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
 from torchlike._ops.creation.inferring import infer
 from torchlike.tensor import Tensor

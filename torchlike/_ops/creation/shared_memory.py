@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchlike._core.dispatch.registry import composite
 from torchlike._core.storage import Storage
-from torchlike._dispatch.registry import composite
 from torchlike._extensions.sparse_array import KINDS
 from torchlike._runtime import shared_memory
 from torchlike.tensor import Tensor

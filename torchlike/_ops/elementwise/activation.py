@@ -18,10 +18,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
-from torchlike._dispatch import forms
-from torchlike._dispatch.memory_order import like_first, of_loop
-from torchlike._dispatch.registry import NAMESPACES, OPS, composite, export, op
-from torchlike._dispatch.schema import (
+from torchlike._core.dispatch import forms
+from torchlike._core.dispatch.memory_order import like_first, of_loop
+from torchlike._core.dispatch.registry import NAMESPACES, OPS, composite, export, op
+from torchlike._core.dispatch.schema import (
     ComputedFloat,
     ComputedNumber,
     Float,

@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast, in_float32, promoted, promoted_float
 from torchlike._ops.reduce.reduction import _named as named

@@ -12,8 +12,8 @@ from jax import lax
 
 from torchlike._compat import absent_dtypes
 from torchlike._core import casts, dtypes
-from torchlike._dispatch.registry import OPS, composite, op
-from torchlike._dispatch.schema import (
+from torchlike._core.dispatch.registry import OPS, composite, op
+from torchlike._core.dispatch.schema import (
     Bound,
     ComputedFactor,
     Factor,

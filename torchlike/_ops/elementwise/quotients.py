@@ -17,9 +17,9 @@ import numpy as np
 from jax import lax
 
 from torchlike._core.casts import NUMBERS
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Operand, Str
-from torchlike._dispatch.value_checks import is_traced, refuse_where, values_of
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, Operand, Str
+from torchlike._core.dispatch.value_checks import is_traced, refuse_where, values_of
 from torchlike._ops.checks import real_only, scalar_type_of
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.promotion import (

@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, OptInexact, OptOperand, Scalar, require_tensor
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, OptInexact, OptOperand, Scalar, require_tensor
 from torchlike._ops.checks import floats_only, real_only
 from torchlike._ops.elementwise import accurate, complex_edges, subgradients, trigonometry
 from torchlike._ops.elementwise.branch_cuts import along_imaginaries, along_reals

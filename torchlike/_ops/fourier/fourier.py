@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Int, OptInt, OptStr, Static, Str, require_tensor
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, Int, OptInt, OptStr, Static, Str, require_tensor
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike._ops.fourier.fourier_order import of_transform, of_transforms

@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import views
-from torchlike._dispatch.memory_order import strides_like, suggested_order, whatever_the_operands
+from torchlike._core.dispatch.memory_order import (
+    strides_like,
+    suggested_order,
+    whatever_the_operands,
+)
 
 
 @whatever_the_operands

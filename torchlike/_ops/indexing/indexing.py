@@ -14,20 +14,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, cells, dtypes, errors, modes, views
-from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
-from torchlike._core.views import Alias, Geometry, SelectAt, step
-from torchlike._dispatch.copying import copy_
-from torchlike._dispatch.inplace import update_with_sequences
-from torchlike._dispatch.memory_order import broadcast_strides, iterator_strides
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
-from torchlike._dispatch.value_checks import (
+from torchlike._core.dispatch.copying import copy_
+from torchlike._core.dispatch.inplace import update_with_sequences
+from torchlike._core.dispatch.memory_order import broadcast_strides, iterator_strides
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
+from torchlike._core.dispatch.value_checks import (
     refuse_outside,
     refuse_tensor,
     refuse_unfit,
     refuse_unfit_tensor,
 )
+from torchlike._core.extension import add_method
+from torchlike._core.meta import MetaArray
+from torchlike._core.views import Alias, Geometry, SelectAt, step
 from torchlike._extensions import boxes
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, dtypes, errors
-from torchlike._dispatch.call import NUMBERS
-from torchlike._dispatch.out import check_overlap
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Element, Input, require_tensor
-from torchlike._dispatch.value_checks import refuse_unfit, refuse_where, values_of
+from torchlike._core.dispatch.call import NUMBERS
+from torchlike._core.dispatch.out import check_overlap
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Element, Input, require_tensor
+from torchlike._core.dispatch.value_checks import refuse_unfit, refuse_where, values_of
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.finishing import finish
 from torchlike._ops.elementwise.pointwise import where_op

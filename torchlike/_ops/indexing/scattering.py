@@ -10,9 +10,9 @@ import numpy as np
 from jax import core
 
 from torchlike._core import casts, dtypes, errors
-from torchlike._dispatch.registry import OPS, composite, op
-from torchlike._dispatch.schema import Bool, Element, Input, Int, Kind, OwnFactor, Str
-from torchlike._dispatch.value_checks import refuse_outside, refuse_unfit
+from torchlike._core.dispatch.registry import OPS, composite, op
+from torchlike._core.dispatch.schema import Bool, Element, Input, Int, Kind, OwnFactor, Str
+from torchlike._core.dispatch.value_checks import refuse_outside, refuse_unfit
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.indexing.gathering import (
     check_along,

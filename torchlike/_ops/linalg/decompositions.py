@@ -11,10 +11,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._dispatch.memory_order import in_columns
-from torchlike._dispatch.registry import composite, export, op
-from torchlike._dispatch.schema import Bool, Input, Str
-from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
+from torchlike._core.dispatch.memory_order import in_columns
+from torchlike._core.dispatch.registry import composite, export, op
+from torchlike._core.dispatch.schema import Bool, Input, Str
+from torchlike._core.dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._extensions import boxes
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.partial_cholesky import completed

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Bool, Input, Int, OptInput
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Bool, Input, Int, OptInput
 
 #: Below it PyTorch's kernels lose bits of a scale.
 _LEAST_SCALE = 6.1e-5

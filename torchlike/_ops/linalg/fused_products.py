@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Bool, ComputedFactor, Input
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Bool, ComputedFactor, Input
 from torchlike._ops.elementwise.activation import gelu, relu
 from torchlike._ops.linalg.matmul import addmm
 

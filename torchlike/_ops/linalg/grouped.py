@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, OptInput
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, OptInput
 from torchlike.tensor import Tensor
 
 _DTYPES = frozenset(("float32", "bfloat16", "float16"))

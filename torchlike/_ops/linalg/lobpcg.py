@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike.tensor import Tensor
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, DType, Input, Int, OptInput
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, DType, Input, Int, OptInput
 from torchlike._ops.underived import without_derivative
 from torchlike.tensor import Tensor
 

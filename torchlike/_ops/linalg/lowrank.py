@@ -6,7 +6,7 @@ and 5.1.
 
 from __future__ import annotations
 
-from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._ops.linalg.decompositions import linalg_qr, linalg_svd
 from torchlike.tensor import Tensor
 

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.memory_order import in_columns, solution_from_left
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input
+from torchlike._core.dispatch.memory_order import in_columns, solution_from_left
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg import pivots as pivots_of
 from torchlike._ops.linalg.decompositions import (

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.dtypes import c_name
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import (
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import (
     ComputedFactor,
     Factor,
     Input,
@@ -23,6 +22,7 @@ from torchlike._dispatch.schema import (
     require_tensor,
     require_tensors,
 )
+from torchlike._core.dtypes import c_name
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.einstein import (
     NO_OPERANDS,

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import NAMESPACES, composite, export, op
-from torchlike._dispatch.schema import Input, Inputs, Int
+from torchlike._core.dispatch.registry import NAMESPACES, composite, export, op
+from torchlike._core.dispatch.schema import Input, Inputs, Int
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape
 from torchlike._ops.linalg.exponential import exponential
 from torchlike._ops.linalg.solving import inv

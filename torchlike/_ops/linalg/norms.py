@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core import dtypes, errors
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import (
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import (
     Bool,
     DType,
     Input,
@@ -21,7 +21,7 @@ from torchlike._dispatch.schema import (
     plain_number,
     require_tensor,
 )
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.elementwise.subgradients import absolute
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape, svdvals_op

@@ -11,8 +11,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Number
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, Number
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.elementwise import subgradients
 from torchlike._ops.reduce.reduction import vector_norm as norm_of_vectors

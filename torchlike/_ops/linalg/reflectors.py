@@ -6,9 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._dispatch.memory_order import solution_in_columns
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input
+from torchlike._core.dispatch.memory_order import solution_in_columns
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.decompositions import adjoint, require_matrix
 from torchlike.tensor import Tensor

@@ -18,9 +18,9 @@ import numpy as np
 from jax import core
 
 from torchlike._core import errors, modes, protocol, tape
+from torchlike._core.dispatch.record import rejoined
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tape import Node, gradient_edge
-from torchlike._dispatch.record import rejoined
 from torchlike._ops.linalg.sparse_products import sampled_product, sparse_matmul
 from torchlike._runtime.lazy import LazyModule
 from torchlike.tensor import Tensor, wrap

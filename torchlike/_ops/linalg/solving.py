@@ -12,10 +12,14 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors, layouts
-from torchlike._dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, OptFloat, OptInput, require_tensor
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._core.dispatch.memory_order import (
+    in_columns,
+    solution_from_left,
+    solution_in_columns,
+)
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input, OptFloat, OptInput, require_tensor
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.decompositions import (
     LinAlgError,

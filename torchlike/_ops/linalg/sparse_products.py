@@ -29,8 +29,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Bool, Input, Int, Str
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Bool, Input, Int, Str
 from torchlike._ops.checks import scalar_type_of
 from torchlike._runtime import targets
 from torchlike._runtime.lazy import LazyModule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Inputs, Number
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Inputs, Number
 from torchlike._ops.promotion import result_dtype
 from torchlike._ops.reduce.reduction import norm_op
 

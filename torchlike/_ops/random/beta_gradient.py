@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Input
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Input
 
 _STEPS = np.arange(-36, 37) / 9.0
 #: Nodes on (0, 1), and weights.

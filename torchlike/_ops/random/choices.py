@@ -10,17 +10,17 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, modes, views
+from torchlike._core.dispatch import value_checks
+from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.out import check_overlap
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import require_tensor
+from torchlike._core.dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._core.layouts import contiguous_format
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place
-from torchlike._dispatch import value_checks
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.moving import beside
-from torchlike._dispatch.out import check_overlap
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import require_tensor
-from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._extensions import boxes
 from torchlike._ops.outputs import given
 from torchlike._ops.random.drawing import (

@@ -18,15 +18,15 @@ from jax import core
 from jax.experimental import io_callback
 
 from torchlike._core import devices, errors, modes, views
+from torchlike._core.dispatch.inplace import assign
+from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Input, Inputs
 from torchlike._core.memory_size import allocating
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place, check_inference
-from torchlike._dispatch.inplace import assign
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.moving import beside
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Input, Inputs
 from torchlike._extensions import boxes
 from torchlike._ops.creation.finishing import finish_into
 from torchlike._runtime import mixed_operands

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, views
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Operand, Scalar, require_tensor
+from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, Operand, Scalar, require_tensor
 from torchlike._extensions import boxes
 from torchlike._ops.random.drawing import draw
 from torchlike._runtime import first_calls

@@ -12,9 +12,9 @@ import jax
 import numpy as np
 from jax import lax
 
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, require_tensor
 from torchlike._core.meta import MetaArray
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, require_tensor
 from torchlike._ops.random.drawing import by_values, draw
 from torchlike.random import fills
 from torchlike.random.engine import Engine

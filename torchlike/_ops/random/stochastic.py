@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import modes
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import require_tensor
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import require_tensor
 from torchlike._extensions import boxes
 from torchlike._ops.elementwise.activation import leaky_relu
 from torchlike._ops.random.drawing import draw

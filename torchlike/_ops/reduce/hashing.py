@@ -9,8 +9,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Dims, Input
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Dims, Input
 from torchlike._ops.outputs import given
 from torchlike.tensor import Tensor
 

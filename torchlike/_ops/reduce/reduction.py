@@ -14,8 +14,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import casts, dtypes, errors, protocol
-from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import (
+from torchlike._core.dispatch.registry import NAMESPACES, composite, op
+from torchlike._core.dispatch.schema import (
     Bool,
     Dims,
     DType,

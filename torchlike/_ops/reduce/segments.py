@@ -10,9 +10,9 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Int, OptFloat, Str
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input, Int, OptFloat, Str
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike.tensor import Tensor
 

@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Int
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input, Int
 from torchlike._ops.checks import real_only
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named

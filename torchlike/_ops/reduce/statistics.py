@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import (
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import (
     Bool,
     Input,
     Int,
@@ -21,7 +21,7 @@ from torchlike._dispatch.schema import (
     Str,
     require_tensor,
 )
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import in_float32, promoted, result_dtype
 from torchlike._ops.reduce.sorting import sorted_with_index

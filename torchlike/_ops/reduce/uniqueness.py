@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
+from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Operand, require_tensor
 from torchlike._core.storage import device_array
 from torchlike._core.views.geometry import contiguous_strides
-from torchlike._dispatch.moving import beside
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Operand, require_tensor
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import is_number, result_dtype
 from torchlike._ops.underived import underived

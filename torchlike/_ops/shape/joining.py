@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike._core import dtypes, errors, protocol, views
+from torchlike._core.dispatch.memory_order import common_order, of_all
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Inputs, Int, require_tensor, require_tensors
 from torchlike._core.size import Size
-from torchlike._dispatch.memory_order import common_order, of_all
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Inputs, Int, require_tensor, require_tensors
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.promotion import result_dtype
 from torchlike.tensor import Tensor

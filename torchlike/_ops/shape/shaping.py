@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors, layouts
+from torchlike._core.dispatch.memory_order import of_first
+from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Dims, Input, Int, Shape, index_of, require_tensor
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._core.storage import device_array
-from torchlike._dispatch.memory_order import of_first
-from torchlike._dispatch.moving import beside
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Dims, Input, Int, Shape, index_of, require_tensor
-from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.indexing.gathering import index_select
 from torchlike._ops.outputs import given

@@ -7,8 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Int, ints
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, Int, ints
 from torchlike._ops.creation.filled import empty_strided
 from torchlike.tensor import Tensor
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import errors, layouts
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Int, require_tensor
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, Int, require_tensor
 from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import diagonal, select

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import jax.scipy.special as special
 import numpy as np
 
-from torchlike._dispatch.registry import NAMESPACES, composite, export, op
-from torchlike._dispatch.schema import Input, Int, Operand
+from torchlike._core.dispatch.registry import NAMESPACES, composite, export, op
+from torchlike._core.dispatch.schema import Input, Int, Operand
 from torchlike._ops.checks import real_only
 from torchlike._ops.elementwise import accurate, subgradients
 from torchlike._ops.promotion import in_float32, promoted_float, require_tensor

@@ -19,8 +19,8 @@ import jax.scipy.special as special
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Input
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Input
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import promoted_float
 

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Operand
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Operand
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import promoted_float, require_tensor
 

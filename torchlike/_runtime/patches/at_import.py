@@ -135,7 +135,7 @@ PYTREES = declare(
     "`jax.tree_util.register_pytree_node`",
     when="at import, and as classes are made",
     why="they can be arguments and results of JAX's functions",
-    files=("interop/pytrees.py", "interop/modules.py", "_dispatch/executable.py"),
+    files=("interop/pytrees.py", "interop/modules.py", "_core/dispatch/executable.py"),
     permanent="JAX has no function for it",
     seen=_SEEN,
 )

@@ -99,7 +99,7 @@ PARSER = declare(
     "`sys.path`; limits of time and memory",
     when="in the process that tries StableHLO of a file from strangers",
     why="what crashes MLIR crashes that process alone",
-    files=("_stablehlo/parsing.py",),
+    files=("serialization/stablehlo/parsing.py",),
     permanent="it is the process' own",
 )
 XLA_PROFILER = declare(

@@ -109,7 +109,7 @@ ASKING = declare(
     "`__code__`, `__defaults__` and `__wrapped__` of torchlike's own public functions",
     when="once a class with `__torch_function__`, or a mode, appears",
     why="functions that nobody overrides take no time to ask",
-    files=("_dispatch/asking.py",),
+    files=("_core/dispatch/asking.py",),
     permanent="a class may have methods that count on it",
 )
 HUB = declare(
@@ -125,7 +125,7 @@ TRACER_WARNINGS = declare(
     "A filter of `warnings`",
     when="`torch.jit.TracerWarning.ignore_lib_warnings()`",
     why="you asked for it",
-    files=("_stablehlo/tracing.py",),
+    files=("jit/_trace.py",),
     permanent="`warnings.resetwarnings()` removes it",
 )
 ALLOCATOR = declare(

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._compat import absent_dtypes, qschemes
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.observer import (
     MovingAverageMinMaxObserver,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlike._compat import qschemes
 from torchlike._compat.qschemes import qscheme as _QScheme
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module

@@ -14,9 +14,9 @@ import jax
 from jax.sharding import NamedSharding
 
 from torchlike._core import modes
+from torchlike._core.dispatch.executable import Executable
+from torchlike._core.dispatch.record import execute
 from torchlike._core.meta import MetaArray
-from torchlike._dispatch.executable import Executable
-from torchlike._dispatch.record import execute
 from torchlike.distributed.tensor._storage import in_own_memory
 from torchlike.tensor import Tensor, wrap
 

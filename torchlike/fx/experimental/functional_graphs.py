@@ -12,13 +12,13 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from torchlike._aten import schemas
-from torchlike._aten.handlers import tensors_of
-from torchlike._aten.packets import aten
 from torchlike._core import protocol
 from torchlike.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer
 from torchlike.fx.node import Argument
 from torchlike.fx.proxy import Proxy
+from torchlike.ops._aten import schemas
+from torchlike.ops._aten.handlers import tensors_of
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 

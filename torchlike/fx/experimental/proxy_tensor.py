@@ -13,12 +13,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._aten.handlers import tensors_of, unhandled
-from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import modes, protocol
-from torchlike._dispatch import forms
-from torchlike._dispatch.tags import Tag
+from torchlike._core.dispatch import forms
+from torchlike._core.dispatch.tags import Tag
 from torchlike._extensions import boxes
 from torchlike._runtime.lazy import LazyModule
 from torchlike._subclasses.constants import Constants, is_one_value
@@ -32,6 +30,8 @@ from torchlike.fx.node import Argument, Node
 from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
 from torchlike.fx.proxy import Proxy
 from torchlike.nn.modules.module import Module
+from torchlike.ops._aten.handlers import tensors_of, unhandled
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode

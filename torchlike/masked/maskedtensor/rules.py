@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.extension import name_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike.masked import _ops
 from torchlike.masked.maskedtensor.core import RULES, MaskedTensor, _masks_match
 from torchlike.tensor import Tensor

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from torchlike._core import errors
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.layouts import strided
 from torchlike._core.storage import SparseStorage
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._extensions.parts_array import PartsArray
 from torchlike._runtime import trees
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import errors
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.extension import name_of
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike.nested._internal.base import OTHERWISE
 from torchlike.nested._internal.rules.pointwise import is_pointwise
 from torchlike.nested._internal.strided import StridedNestedTensor

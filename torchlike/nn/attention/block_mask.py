@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes, modes
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.nn.attention.masks import (
     mask_device,
     noop_mask,

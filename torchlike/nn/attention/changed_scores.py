@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.nn.attention.block_mask import BlockMask
 from torchlike.nn.attention.masks import over_scores
 from torchlike.tensor import Tensor

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from torchlike._core import dtypes, modes
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.errors import warn_once
-from torchlike._dispatch.registry import NAMESPACES
 from torchlike._jit.call.entry import jit
 from torchlike._ops.nn.attention.attention import modified_attention_op
 from torchlike.amp.autocast_mode import (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._dispatch.value_checks import refuse_tensor
+from torchlike._core.dispatch.value_checks import refuse_tensor
 from torchlike._ops.indexing.masking import where
 from torchlike._ops.shape.joining import cat
 from torchlike.nn import functional as F

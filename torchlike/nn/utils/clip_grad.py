@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions import together
 from torchlike._ops.elementwise.pointwise import mul
 from torchlike._ops.linalg.total_norm import total_norm

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._dispatch.registry import composite
+from torchlike._core.dispatch.registry import composite
 from torchlike._ops.linalg.matmul import linear
 from torchlike._ops.nn.attention.attention import scaled_dot_product_attention
 from torchlike._ops.nn.image.padding import pad

@@ -8,8 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Bool, Float, Input, OptFloat, OptInput, OptInt
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Bool, Float, Input, OptFloat, OptInput, OptInt
 from torchlike._ops.nn.attention import ragged
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, IntOrInts
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, IntOrInts
 from torchlike._ops.nn.conv.convolution import patches
 from torchlike._ops.nn.pool.windows import fitting
 from torchlike.tensor import Tensor

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
+from torchlike._core.dispatch.memory_order import of_any
+from torchlike._core.dispatch.registry import NAMESPACES, composite, op
+from torchlike._core.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
 from torchlike._core.dtypes import c_name
-from torchlike._dispatch.memory_order import of_any
-from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
 from torchlike._ops import checks
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.nn.conv.convolution import convolution, transposed

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Input, Static
+from torchlike._core.dispatch.registry import op
+from torchlike._core.dispatch.schema import Input, Static
 from torchlike.tensor import Tensor
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, modes
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Int, require_tensor
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input, Int, require_tensor
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.sequences import arange

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core import errors
-from torchlike._dispatch.memory_order import of_loop
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Float, Input, Operand, OptInput, OwnFloat, Str
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._core.dispatch.memory_order import of_loop
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Float, Input, Operand, OptInput, OwnFloat, Str
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import subgradients
 from torchlike._ops.nn.loss.loss import reduced

@@ -11,9 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Float, FloatBound, Input, Int, OptInput, OwnFloat, Str
-from torchlike._dispatch.value_checks import refuse_outside
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import (
+    Bool,
+    Float,
+    FloatBound,
+    Input,
+    Int,
+    OptInput,
+    OwnFloat,
+    Str,
+)
+from torchlike._core.dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.loss.loss import reduced
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of

@@ -11,12 +11,11 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._core.extension import add_method
-from torchlike._dispatch import forms
-from torchlike._dispatch.autocast import declare
-from torchlike._dispatch.memory_order import of_loop
-from torchlike._dispatch.registry import composite, export, op
-from torchlike._dispatch.schema import (
+from torchlike._core.dispatch import forms
+from torchlike._core.dispatch.autocast import declare
+from torchlike._core.dispatch.memory_order import of_loop
+from torchlike._core.dispatch.registry import composite, export, op
+from torchlike._core.dispatch.schema import (
     Bool,
     ComputedFloat,
     Dims,
@@ -26,8 +25,9 @@ from torchlike._dispatch.schema import (
     Int,
     require_tensor,
 )
-from torchlike._dispatch.synonyms import with_synonyms
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._core.dispatch.synonyms import with_synonyms
+from torchlike._core.dispatch.value_checks import refuse_where, values_of
+from torchlike._core.extension import add_method
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.promotion import in_float32, promoted, promoted_float, widened

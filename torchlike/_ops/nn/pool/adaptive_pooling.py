@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes
+from torchlike._core.dispatch.memory_order import of_first, of_first_row
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Input, IntOrInts, Kind
+from torchlike._core.dispatch.value_checks import refuse_outside
 from torchlike._core.memory_size import check_bytes
-from torchlike._dispatch.memory_order import of_first, of_first_row
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, IntOrInts, Kind
-from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.conv.ops import int_or_ints

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import Input, Shape
+from torchlike._core.dispatch.registry import NAMESPACES, composite, op
+from torchlike._core.dispatch.schema import Input, Shape
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.pool.pooling import per_dimension
 from torchlike.tensor import Tensor

@@ -20,9 +20,9 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._dispatch.memory_order import of_first, of_first_row
-from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt, require_tensor
+from torchlike._core.dispatch.memory_order import of_first, of_first_row
+from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt, require_tensor
 from torchlike._ops import checks
 from torchlike._ops.checks import floats_only, numbers_only
 from torchlike._ops.elementwise import division

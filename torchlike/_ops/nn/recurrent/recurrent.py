@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import Bool, Input, Inputs, OptInput, Str
+from torchlike._core.dispatch.registry import NAMESPACES, composite, op
+from torchlike._core.dispatch.schema import Bool, Input, Inputs, OptInput, Str
 from torchlike._ops.linalg.products import times_transposed
 from torchlike._ops.loops import scan
 from torchlike._ops.nn.recurrent.recurrence import CELLS, over_time, recurrent_part

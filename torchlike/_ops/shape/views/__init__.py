@@ -1,6 +1,6 @@
 """View functions: tensors on the same storage. One function for each view kind."""
 
-from torchlike._dispatch.schema import require_tensor
+from torchlike._core.dispatch.schema import require_tensor
 from torchlike._ops.shape.views import in_place as in_place
 from torchlike._ops.shape.views.aliasing import alias, detach, detach_
 from torchlike._ops.shape.views.complex_parts import conj, imag, real, view_as_complex, view_as_real

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import cells, modes, views
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.views import step
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import require_tensor
 from torchlike._extensions import boxes
 from torchlike._extensions.detached import DetachedStorage
 from torchlike._ops.shape.views.making import make_view

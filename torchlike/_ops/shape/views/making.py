@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import errors, modes
+from torchlike._core.dispatch.schema import ints
+from torchlike._core.dispatch.view_history import node_of_parts, node_of_view
 from torchlike._core.storage import Unread
 from torchlike._core.tape import gradient_edge
 from torchlike._core.views import Select, Slice, Step, View, step
-from torchlike._dispatch.schema import ints
-from torchlike._dispatch.view_history import node_of_parts, node_of_view
 from torchlike.tensor import Tensor
 
 

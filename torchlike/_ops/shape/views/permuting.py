@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, views
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.extension import add_method
 from torchlike._core.views import step
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.shape.views.making import make_view, one_argument, shape_arguments
 from torchlike.tensor import Tensor
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import dtypes, errors, views
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import ints, require_tensor
 from torchlike._core.views import step
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import ints, require_tensor
 from torchlike._ops.shape.views.making import (
     make_view,
     on_unread,

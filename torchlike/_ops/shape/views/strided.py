@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from torchlike._core import errors, views
+from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.schema import ints
+from torchlike._core.dispatch.view_history import node_of_view
 from torchlike._core.tape import gradient_edge
 from torchlike._core.views import Geometry, View, step
-from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import ints
-from torchlike._dispatch.view_history import node_of_view
 from torchlike._extensions import boxes
 from torchlike._ops.shape.views.making import make_view
 from torchlike.tensor import Tensor

@@ -14,7 +14,7 @@ from typing import Any
 
 from torchlike._compat import qschemes
 from torchlike._core import dtypes, modes
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.qparams import check_range, determine_qparams
 from torchlike.autograd.function import Function

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import modes
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._ops.nn.attention import spreading
 from torchlike._runtime import logs
 from torchlike.autograd.grad_mode import no_grad

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._dispatch.registry import NAMESPACES
+from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.tensor import Tensor
 

@@ -1,0 +1,185 @@
+"""``copy_``: a tensor or number, broadcast and cast, is written into a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import casts, errors, modes, views
+from torchlike._core.dispatch.data_writes import about_to_write, has_copied
+from torchlike._core.dispatch.executable import Executable
+from torchlike._core.dispatch.inplace import assign
+from torchlike._core.dispatch.moving import moved, placed
+from torchlike._core.dispatch.record import execute
+from torchlike._core.tape import check_in_place, check_inference
+from torchlike._runtime import first_calls, mixed_operands, x64
+from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.inlining import AT_ONCE
+from torchlike.tensor import Tensor
+
+_ARRAYS = (jax.Array, np.ndarray)
+_copies: dict[Any, Executable] = {}
+
+
+def copy_(
+    target: Tensor, source: Any, non_blocking: Any = False, *, expanded: Any = False
+) -> Tensor:
+    """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it.
+
+    RuntimeError when the shapes do not broadcast, or when the two partly overlap in memory (but
+    not when an ``expanded`` source does: PyTorch does not look at those). Without gradients a write
+    into a view is one compiled call in the storage's own memory.
+
+    Example:
+      >>> x = torch.zeros(2, 2)
+      >>> x.copy_(torch.tensor([1, 2]))
+      tensor([[1., 2.],
+              [1., 2.]])
+    """
+    if not isinstance(target, Tensor):
+        raise TypeError(f"copy_(): expected a Tensor to write to, not {type(target).__name__}")
+    if target._inference:
+        check_inference(target)
+    geometry = target._geometry
+    recorded = target.requires_grad
+    name = "FillBackward0"
+    # What is copied onto itself is left as it is, however its memory overlaps.
+    onto_itself = source is target or (
+        isinstance(source, Tensor)
+        and source._storage is target._storage
+        and source._geometry == geometry
+        and source.dtype is target.dtype
+    )
+    if not onto_itself:
+        views.check_writable(geometry)
+    if type(source) in casts.NUMBERS:
+        casts.check_fill(source, target.dtype.numpy, 1)
+    if isinstance(source, Tensor):
+        if (
+            source._storage is target._storage
+            and not onto_itself
+            and not (expanded and source._geometry.size != geometry.size)
+        ):
+            widths = target.itemsize, source.itemsize
+            views.check_partial_overlap(geometry, source._geometry, widths=widths)
+        recorded = recorded or source.requires_grad
+        name = "torch::autograd::CopyBackwards"
+        shape = source._geometry.size
+        if shape != geometry.size:
+            check_expandable(shape, geometry.size)
+    if modes.current.levels or (recorded and modes.current.grad_enabled):
+        if recorded and modes.current.grad_enabled:
+            check_in_place(target, True)
+        _copy_recorded(target, source, geometry.size, name)
+        return target
+    if target.is_meta:
+        target._storage.version += 1
+        return target
+    if isinstance(source, Tensor):
+        if source.is_meta:
+            raise NotImplementedError(errors.NO_DATA)
+        value = source._value_now()
+        if mixed_operands.installed.copied is not None:
+            value = mixed_operands.installed.copied(target, source, value)
+        if source.device != target.device:
+            value = placed(value, target.device)
+    else:
+        value = source
+    if target._view is None:
+        # Two cells may hold one immutable array: nothing needs copying.
+        if target._is_data:
+            about_to_write(target)
+        target._storage.write(_fitted(value, target))
+        if target._is_data:
+            has_copied(target)
+    elif target._storage.host is not None or type(target._storage.cell) is np.ndarray:
+        target._write(_fitted(value, target))
+    else:
+        target._write(value)  # the writer broadcasts and casts
+    return target
+
+
+def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str) -> None:
+    """Copy ``source`` into ``target`` and record it as an op of both: what was overwritten gets a
+    gradient of zeros."""
+    dtype = target.dtype.numpy
+    number = not isinstance(source, Tensor)
+    mask = 0
+    if modes.current.grad_enabled:
+        mask = 1 if target.requires_grad else 0
+        mask |= 2 if not number and source.requires_grad else 0
+    key = (size, dtype, mask, name)
+    exe = _copies.get(key)
+    if exe is None:
+        fit = _fit_pure(size, dtype)
+        exe = _copies[key] = Executable(
+            name,
+            lambda old, value: fit(value),
+            mask,
+            2,
+            kept=(1,) if number else (),
+            free=(0, 1),
+            library=True,
+        )
+        exe.op = "copy_"
+    if not number and not host().is_default and source.device != target.device:
+        source = moved(source, target.device)
+    value = source if number else source._read()
+    if mixed_operands.installed.copied is not None and not number:
+        value = mixed_operands.installed.copied(target, source, value)
+    assign(target, execute(exe, [target._read(), value], [target, source]))
+
+
+def check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
+    """Raise RuntimeError, in PyTorch's words, where a shape does not broadcast to another."""
+    lead = len(to) - len(shape)
+    fits = lead >= 0 and all(a in (1, b) for a, b in zip(shape, to[lead:], strict=True))
+    if not fits and not (lead < 0 and all(n == 1 for n in shape[:-lead])):
+        for d, (a, b) in enumerate(zip(reversed(shape), reversed(to), strict=False)):
+            if a not in (1, b):
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({b}) must match the existing size ({a}) at "
+                    f"non-singleton dimension {len(to) - 1 - d}.  Target sizes: {list(to)}.  "
+                    f"Tensor sizes: {list(shape)}"
+                )
+        raise RuntimeError(
+            f"expand({list(shape)}, size={list(to)}): the number of sizes provided ({len(to)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
+        )
+
+
+_fits: dict[Any, Any] = {}
+
+
+def _fitted(value: Any, target: Tensor) -> Any:
+    """Broadcast and cast ``value`` to the size and dtype of ``target``; return it as it is where
+    they agree."""
+    size, dtype = target._geometry.size, target.dtype.numpy
+    if isinstance(value, _ARRAYS) and value.shape == size and value.dtype == dtype:
+        return value
+    fit = _fit(size, dtype)
+    on_host = np.ndarray in (type(value), type(target._storage.cell))
+    return first_calls.call(fit, value) if on_host else fit(value)
+
+
+def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.CompiledForm:
+    """Return the compiled broadcast and cast to a size and dtype."""
+    key = (size, dtype)
+    if key not in _fits:
+        pure = x64.requiring(_fit_pure(size, dtype))
+        _fits[key] = first_calls.jit(pure, name="expand", inline=AT_ONCE)
+    return _fits[key]
+
+
+def _fit_pure(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
+    def fit(value: Any) -> Any:
+        value = jnp.asarray(value)
+        if value.ndim > len(size):
+            value = value.reshape(value.shape[value.ndim - len(size) :])
+        return jnp.broadcast_to(casts.convert(value, dtype), size)
+
+    return fit

@@ -1,0 +1,456 @@
+"""Executables: an op's pure function, compiled forward and backward.
+
+One executable exists per (op, static arguments, which operands need gradients); shapes and dtypes
+are left to jax.jit's own cache. What an op keeps for its backward is one of four policies, visible
+at the op's definition:
+
+- its operands, or those that the wanted gradients need (``needs``);
+- nothing (``needs="nothing"``: linear ops; their backward only uses shapes);
+- its output (``from_output``: relu, tanh, exp, softmax), with the rule for the gradient;
+- residuals (``residuals=True``): what ``jax.vjp`` itself saves, for ops whose forward is dear.
+
+While a capture runs, residuals are always kept: they are just values in the graph, and XLA then
+sees exactly what hand-written ``jax.grad`` would give it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import tree_util
+
+from torchlike._core import dtypes, meta, modes
+from torchlike._core.dispatch import recycling
+from torchlike._core.memory_size import check_bytes
+from torchlike._runtime import first_calls, targets, x64
+from torchlike._runtime.inlining import AT_ONCE
+
+Aval = tuple[tuple[int, ...], Any]
+
+
+def flatten(out: Any) -> tuple[Any, ...]:
+    """Return the outputs of an op as a tuple (an op returns an array or a tuple of arrays)."""
+    return out if isinstance(out, tuple) else (out,)
+
+
+def _strengthen(x: Any) -> jax.Array:
+    """Drop JAX's weak type: a Tensor's dtype is always its own."""
+    return jax.lax.convert_element_type(x, x.dtype) if x.aval.weak_type else x
+
+
+def _conj(x: Any) -> jax.Array:
+    """Return the conjugate of a complex array, as PyTorch's gradients are the conjugates of JAX's
+    cotangents, and a real one as it is."""
+    return jnp.conj(x) if jnp.iscomplexobj(x) else x
+
+
+def _unusable(aval: Aval) -> jax.Array:
+    """Return the stand-in for an operand that backward must not look at: NaN, so that a wrong
+    `needs` shows.
+
+    XLA removes it when, as it should be, nothing depends on it.
+    """
+    shape, dtype = aval
+    fill = jnp.nan if dtype in dtypes.DIFFERENTIABLE else 0
+    return jnp.full(shape, fill, dtype)
+
+
+def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Hide ``function``, which JAX traces, from a running capture: it runs no user code."""
+
+    @functools.wraps(function)
+    def traced(*args: Any) -> Any:
+        capture = modes.current.capture
+        if capture is None:
+            return function(*args)
+        with capture.paused():
+            return function(*args)
+
+    return traced
+
+
+def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
+    """Call ``form(*args)``, a compiled form of ``exe``, and hide it from a running capture where it
+    runs no user code: seeing what JAX does there took a third of a GPT step's capture."""
+    capture = modes.current.capture
+    if capture is None or not exe.library:
+        return form(*args)
+    return capture.unseen(form, *args)
+
+
+def _little(arguments: Any) -> float:
+    """Return a short patience with NumPy (``first_calls.jit``), as backward computes the forward
+    again."""
+    return 0.5
+
+
+def _until_residuals(arguments: Any) -> float:
+    """Return the patience with NumPy for such a backward: once the forward is compiled, it keeps
+    residuals, and the backward of those is another program."""
+    _, residuals, _ = arguments
+    return 4 if residuals is None else 1
+
+
+@tree_util.register_pytree_node_class
+class Residuals:
+    """What a forward saved, as a pytree: arrays, and how to rebuild the vjp from them.
+
+    Leaves that are the operands themselves are left out (a compiled function would copy them to
+    return them) and put back from the node's saved operands.
+    """
+
+    __slots__ = ("arrays", "plan")
+
+    def __init__(self, arrays: tuple[Any, ...], plan: Any) -> None:
+        self.arrays = arrays
+        self.plan = plan  # (treedef, per leaf: index of the operand it is, or -1)
+
+    @classmethod
+    def of(cls, vjp: Any, operands: tuple[Any, ...]) -> Residuals:
+        leaves, treedef = tree_util.tree_flatten(vjp)
+        where = tuple(next((i for i, o in enumerate(operands) if o is leaf), -1) for leaf in leaves)
+        kept = tuple(leaf for leaf, i in zip(leaves, where, strict=True) if i < 0)
+        return cls(kept, (treedef, where))
+
+    def vjp(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
+        treedef, where = self.plan
+        arrays = iter(self.arrays)
+        leaves = [next(arrays) if i < 0 else operands[i] for i in where]
+        return tree_util.tree_unflatten(treedef, leaves)
+
+    def operands_used(self) -> frozenset[int]:
+        return frozenset(i for i in self.plan[1] if i >= 0)
+
+    def tree_flatten(self) -> tuple[Any, ...]:
+        return self.arrays, self.plan
+
+    @classmethod
+    def tree_unflatten(cls, plan: Any, arrays: Any) -> Residuals:
+        return cls(tuple(arrays), plan)
+
+
+class Executable:
+    """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
+
+    __slots__ = (
+        "_abstract",
+        "_backward",
+        "_donating",
+        "_families",
+        "_into",
+        "by_numpy",
+        "differentiable",
+        "double",
+        "dropped",
+        "facts",
+        "forward",
+        "forward_vjp",
+        "has_tuple",
+        "is_large",
+        "keeps_residuals",
+        "kept",
+        "large",
+        "library",
+        "mask",
+        "name",
+        "op",
+        "passes_on",
+        "pure",
+        "pushed",
+        "rule",
+        "saves",
+        "transformed",
+        "unmapped",
+        "wanted",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        pure: Callable[..., Any],
+        mask: int,
+        n_operands: int,
+        *,
+        kept: tuple[int, ...] | None = None,
+        rule: Callable[..., Any] | None = None,
+        residuals: Any = False,
+        passes_on: Callable[..., tuple[int, ...]] | None = None,
+        free: tuple[int, ...] = (),
+        differentiable: Any = True,
+        library: bool = False,
+        forward_as: Callable[..., Any] | None = None,
+    ) -> None:
+        self.name = name
+        #: The name of the op it belongs to; "" for views and backward passes.
+        self.op = ""
+        #: Its (OpSpec, static arguments, lengths of its lists), for dispatch/kept.py; or None.
+        self.facts: Any = None
+        self.mask = mask
+        self.wanted = tuple(i for i in range(n_operands) if mask >> i & 1)
+        self.kept = tuple(range(n_operands)) if kept is None else kept
+        self.dropped = tuple(i for i in range(n_operands) if i not in self.kept)
+        #: rule(cotangent, output) -> cotangent of the first operand; only the output is kept.
+        self.rule = rule
+        self.keeps_residuals = residuals
+        #: passes_on(*kept) -> operands whose gradient may be the output's very cotangent.
+        self.passes_on = passes_on
+        #: Whether backward frees anything, so that a second one is PyTorch's error.
+        self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
+        self._backward: dict[Any, Callable[..., Any]] = {}
+        #: First calls of backward passes for other sizes, by the ranks and dtypes of ``dropped``.
+        self._families: dict[Any, Any] = {}
+        self._donating: Any = None
+        self._into: Any = None
+        #: Whether it has given a large result, and of what kind for which operands (recycling.py).
+        self.is_large = False
+        self.large: dict[Any, Any] = {}
+        self._abstract: AbstractExecutable | None = None
+        #: Executables of this one's backward, for create_graph.
+        self.double: dict[Any, Executable] = {}
+        #: False for an op whose derivative PyTorch does not define, though JAX would.
+        self.differentiable = differentiable
+        #: Executables of this one under ``jax.vmap`` and ``jax.jvp`` (dispatch/boxed.py).
+        self.transformed: dict[Any, Executable] = {}
+        #: Whether the op gives a tuple; known once it was traced for a jvp.
+        self.has_tuple: Any = None
+        #: Of one under ``jax.jvp``: the function that gives outputs and tangents apart, and how
+        #: many of its operands are primals.
+        self.pushed: tuple[Callable[..., Any], int] | None = None
+        #: How many outputs, the first ones, ``jax.vmap`` left one value; known once traced.
+        self.unmapped = 0
+
+        pure = targets.precise(pure)
+
+        @functools.wraps(pure)
+        def strong(*operands: Any) -> Any:
+            x64.require()
+            out = pure(*operands)
+            for o in flatten(out):  # while it is traced: XLA would end the process
+                check_bytes(o.shape, o.dtype.itemsize)
+            self.is_large = self.is_large or recycling.concerns(flatten(out))
+            if isinstance(out, tuple):
+                return tuple(_strengthen(o) for o in out)
+            return _strengthen(out)
+
+        self.pure = strong
+        #: Whether all of it is torchlike's own code, which nobody need watch being traced.
+        self.library = library
+        first = self._first_calls(strong)
+        #: The forward for operands with host values among them, as in ``first_calls``.
+        self.by_numpy = first.by_numpy
+        self.forward: Callable[..., Any] = _Unmade(self, "forward", first.form)
+        if forward_as is not None:  # forward_as(form, pure) is called in place of the form
+            self.forward = _Unmade(self, "forward", lambda: forward_as(first.form(), strong))
+        self.forward_vjp: Callable[..., Any] = _Unmade(
+            self, "forward_vjp", lambda: self._first_calls(self._forward_vjp, like=self).form()
+        )
+
+    def _first_calls(
+        self, function: Callable[..., Any], like: Any = None
+    ) -> first_calls.FirstCalls:
+        return first_calls.FirstCalls(
+            self._traced(function),
+            name=self.name,
+            like=like,
+            patience=_little if self.keeps_residuals and self.mask else None,
+            op=self._op,
+            inline=AT_ONCE,
+        )
+
+    def _op(self) -> str:
+        """Return the name of the op, for errors."""
+        return self.op or (self.name if self.facts is None else self.facts[0].name)
+
+    def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        function = targets.precise(function)
+        return unwatched(function) if self.library else function
+
+    # -- forward -----------------------------------------------------------------------------------
+
+    @property
+    def donating(self) -> first_calls.CompiledForm:
+        """``forward`` in the memory of its first operand, for in-place ops."""
+        if self._donating is None:
+            self._donating = first_calls.jit(
+                self.pure, name=self.name, like=self, op=self._op, donate_argnums=0
+            )
+        return self._donating
+
+    @property
+    def into(self) -> Callable[..., Any]:
+        """``forward`` of all but the first argument, in the memory of that."""
+        if self._into is None:
+
+            def pure(_: Any, *operands: Any) -> jax.Array:
+                return self.pure(*operands)
+
+            self._into = first_calls.jit(pure, name=self.name, donate_argnums=0, keep_unused=True)
+        return self._into
+
+    @property
+    def abstract(self) -> AbstractExecutable:
+        """The same on the meta device."""
+        if self._abstract is None:
+            self._abstract = AbstractExecutable(self)
+        return self._abstract
+
+    def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the function of the wanted operands alone; integer outputs are returned as aux."""
+
+        def of_wanted(*wanted: Any) -> tuple[Any, ...]:
+            merged = list(operands)
+            for i, value in zip(self.wanted, wanted, strict=True):
+                merged[i] = value
+            out = self.pure(*merged)
+            differentiable = tuple(o for o in flatten(out) if o.dtype in dtypes.DIFFERENTIABLE)
+            return differentiable, out
+
+        return of_wanted
+
+    def _forward_vjp(self, *operands: Any) -> tuple[Any, ...]:
+        if targets.is_numpy():
+            # Few calls on small arrays: backward computes the forward again. What jax.vjp saves
+            # holds a program, and so would be for these sizes alone.
+            return self.pure(*operands), None
+        wanted = [operands[i] for i in self.wanted]
+        _, vjp, out = jax.vjp(self._split(operands), *wanted, has_aux=True)
+        return out, Residuals.of(vjp, operands)
+
+    # -- backward ----------------------------------------------------------------------------------
+
+    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
+        """Return the compiled backward ``(kept, residuals, cotangents) -> gradients of the wanted
+        operands``.
+
+        ``cotangents`` has an entry for each output; None stands for zeros.
+        """
+        found = self._backward.get(dropped_avals)
+        if found is None:
+            found = self._backward[dropped_avals] = self._jitted_backward(dropped_avals)
+        return found
+
+    def _jitted_backward(self, dropped_avals: tuple[Aval | None, ...]) -> first_calls.CompiledForm:
+        """Make the compiled backward for these avals: executables of many sizes differ in nothing
+        but them, and are one family."""
+        kinds = tuple([a and (len(a[0]), a[1]) for a in dropped_avals])
+
+        def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
+            rest = iter(sizes)
+            avals = tuple([k and (tuple(itertools.islice(rest, k[0])), k[1]) for k in kinds])
+            return self._traced(functools.partial(self._run_backward, avals))
+
+        sizes = tuple([n for a in dropped_avals if a for n in a[0]])
+        return first_calls.jit(
+            make(sizes),
+            name=f"{self.name}, backward",
+            template=first_calls.FormTemplate(make, sizes),
+            families=self._families.setdefault(kinds, {}),
+            patience=_until_residuals if self.keeps_residuals else None,
+            inline=AT_ONCE,
+        )
+
+    def passed_on(
+        self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any
+    ) -> tuple[Any, ...] | None:
+        """Return the gradients, where all are the cotangent itself (compiled, each would be a copy
+        of it); else None."""
+        assert self.passes_on is not None
+        passing = self.passes_on(*kept)
+        aval = cotangent.shape, cotangent.dtype
+        for i in self.wanted:
+            if i not in passing or avals[self.dropped.index(i)] != aval:
+                return None
+        return (cotangent,) * len(self.wanted)
+
+    def _run_backward(
+        self, dropped_avals: tuple[Aval | None, ...], kept: Any, residuals: Any, cotangents: Any
+    ) -> tuple[Any, ...]:
+        x64.require()
+        if self.rule is not None:
+            return (_strengthen(self.rule(cotangents[0], kept[0])),)
+        operands: list[Any] = [None] * (len(self.kept) + len(self.dropped))
+        for i, value in zip(self.kept, kept, strict=True):
+            operands[i] = value
+        unusable = {a: None if a is None else _unusable(a) for a in set(dropped_avals)}
+        for i, aval in zip(self.dropped, dropped_avals, strict=True):
+            operands[i] = unusable[aval]
+        whole = tuple(operands)
+        if residuals is None:
+            outputs, vjp, aux = jax.vjp(
+                self._split(whole), *(whole[i] for i in self.wanted), has_aux=True
+            )
+            out = flatten(aux)
+            shapes = [o.aval for o in outputs]
+        else:
+            vjp = residuals.vjp(whole)
+            out = flatten(jax.eval_shape(self.pure, *whole))
+            shapes = [o for o in out if o.dtype in dtypes.DIFFERENTIABLE]
+        given = [
+            c for c, o in zip(cotangents, out, strict=True) if o.dtype in dtypes.DIFFERENTIABLE
+        ]
+        filled = tuple(
+            jnp.zeros(s.shape, s.dtype) if c is None else _conj(c).astype(s.dtype)
+            for c, s in zip(given, shapes, strict=True)
+        )
+        return tuple(_conj(g) for g in vjp(filled))
+
+    def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval | None, ...]]:
+        """Return what a node saves: (arrays to keep, avals of the operands that are not kept)."""
+        if self.rule is not None:
+            return (out,), ()
+        if not self.dropped:
+            return tuple(arrays), ()
+        return tuple([arrays[i] for i in self.kept]), tuple(
+            [_aval(arrays[i]) for i in self.dropped]
+        )
+
+
+class _Unmade:
+    """A compiled form until its first call, which makes it and puts it in its place.
+
+    Most executables are never asked for theirs, and the first call of an op on small tensors is a
+    seventh shorter without. (By ``__getattr__`` every attribute of an executable took longer.)
+    """
+
+    __slots__ = ("__weakref__", "_exe", "_form", "_make", "_slot")
+
+    def __init__(self, exe: Executable, slot: str, make: Callable[[], Any]) -> None:
+        self._exe, self._slot, self._make = exe, slot, make
+        self._form: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._form is None:
+            self._form = self._make()
+            setattr(self._exe, self._slot, self._form)
+        return self._form(*args)
+
+
+class AbstractExecutable(Executable):
+    """An executable on the meta device: every compiled form gives shapes and computes nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, concrete: Executable) -> None:
+        for field in Executable.__slots__:
+            if hasattr(concrete, field):
+                setattr(self, field, getattr(concrete, field))
+        self.forward = functools.partial(meta.call, concrete.forward)
+        self.forward_vjp = functools.partial(meta.call, concrete.forward_vjp)
+        self._donating = self.forward
+        self._backward, self.double, self._abstract = {}, {}, self
+
+    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
+        return functools.partial(meta.call, super().backward(dropped_avals))
+
+
+def _aval(x: Any) -> tuple[Any, ...] | None:
+    if x is None:
+        return None
+    if isinstance(x, (bool, int, float, complex)):
+        return (), dtypes.scalar_dtype(x).numpy
+    return x.shape, x.dtype

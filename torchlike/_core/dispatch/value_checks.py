@@ -1,0 +1,263 @@
+"""Checks of values: written once, for eager calls and for compiled programs.
+
+An op's check (``check=`` where it is registered) is a function of its operands that calls
+`refuse_where` or `refuse_outside`. On values these raise. In a capture, where there are none yet,
+they become a part of the program, which raises the same error once it has run (`value_check`).
+Under ``vmap`` a check fails where one of the examples does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import core, lax
+
+from torchlike._core import casts, cells, modes
+from torchlike._core.casts import NUMBERS
+from torchlike._core.dispatch.executable import Executable
+from torchlike._runtime import value_check
+from torchlike._runtime.mixed_operands import own_values
+from torchlike._runtime.value_check import Site
+from torchlike.tensor import Tensor
+
+#: Classes of operands that have values: a set look-up (0.2 us) rather than 3 us of tests. JAX's own
+#: is added when the first array comes, for naming it here would start a backend.
+_WITH_VALUES = {np.ndarray, type(None), *NUMBERS}
+
+
+class Flag(NamedTuple):
+    """What a traced check found: where the error would stand, whether it is due, its details."""
+
+    site: Site
+    failed: Any
+    details: list[Any]
+
+
+class _Found(threading.local):
+    """Where the flags of the check go that this thread traces; None while checks raise."""
+
+    flags: list[Flag] | None = None
+
+
+_found = _Found()
+
+
+def refuse_where(bad: Any, error: type[Exception], words: str, *picked: Any) -> None:
+    """Raise ``error(words)`` where any element of ``bad`` is True.
+
+    ``words`` is a template: ``{0}`` and so on are what stands in the arrays ``picked`` at the place
+    of the first True, and ``{at}`` is that place, in row-major order.
+    """
+    if _found.flags is not None:
+        if np.size(bad):
+            _found.flags.append(_flag(bad, error, words, picked))
+        return
+    flags = np.asarray(bad)
+    if flags.any():
+        at = int(np.argmax(flags))
+        values = [np.asarray(x).reshape(-1) for x in picked]
+        values = [x[at if x.size > 1 else 0].item() for x in values]
+        raise error(words.format(*values, at=at))
+
+
+def refuse_outside(
+    index: Any, low: int, high: int, error: type[Exception], words: str, besides: Any = None
+) -> None:
+    """Raise ``error(words)`` where an index array leaves ``[low, high)``; ``{0}`` is the first that
+    does. An index ``besides`` is allowed. Indices of other dtypes are left to who reads them."""
+    values = values_of(index)
+    if values.size == 0 or values.dtype.kind not in "iu":
+        return
+    if _found.flags is None and values.min() >= low and values.max() < high:
+        return
+    bad = _outside(values, low, high)
+    refuse_where(bad if besides is None else bad & (values != besides), error, words, values)
+
+
+def _outside(values: Any, low: int, high: int) -> Any:
+    """Return where integers leave ``[low, high)``: in a trace by one unsigned comparison."""
+    if _found.flags is None or values.dtype.itemsize < 4:
+        return (values < low) | (values >= high)
+    unsigned = np.dtype(f"uint{8 * values.dtype.itemsize}")
+    return lax.bitcast_convert_type(values - low if low else values, unsigned) >= high - low
+
+
+def is_traced() -> bool:
+    """Return whether the check that runs is being traced: it sees no values."""
+    return _found.flags is not None
+
+
+def values_of(operand: Any) -> Any:
+    """Return the values of an operand of the check that runs: on the host; in a trace as it is."""
+    return own_values(operand) if _found.flags is None else jnp.asarray(operand)
+
+
+def _flag(bad: Any, error: type[Exception], words: str, picked: Sequence[Any]) -> Flag:
+    failed, at, details = value_check.first(jnp.asarray(bad), [jnp.asarray(x) for x in picked])
+    if "{at}" in words:
+        words, details = words.replace("{at}", f"{{{len(details)}}}"), [*details, jnp.asarray(at)]
+    floats = tuple(d.dtype.kind not in "iub" for d in details)
+    details = [
+        lax.bitcast_convert_type(d.astype(np.float64), np.int64) if is_float else d.astype(np.int64)
+        for d, is_float in zip(details, floats, strict=True)
+    ]
+    return Flag(Site(error, words, floats), failed, details)
+
+
+# -- where checks are run --------------------------------------------------------------------------
+
+
+def run(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> None:
+    """Run ``check(*arrays)``, with the values of this call, or (in a capture) of each call of the
+    program. ``key`` stands for all that the check depends on beside the arrays."""
+    capture = modes.current.capture
+    if capture is None and _WITH_VALUES.issuperset(map(type, arrays)):
+        check(*arrays)
+        return
+    if capture is not None and not capture.checks_values:
+        return
+    kind = cells.kind_among(arrays)
+    if kind is not None and not kind.has_values:
+        return  # without values, or sparse: their rules look
+    if kind is None and capture is None:
+        if not any(isinstance(a, core.Tracer) for a in arrays):
+            _WITH_VALUES.update(map(type, arrays))
+            check(*arrays)
+        return  # inside jax.jit and the like there are no values to look at
+    traced = _traced(check, arrays, key)
+    operands = [a for a in arrays if a is not None]
+    found = traced.inlined(operands) if kind is None else traced.of_kind(kind, operands)
+    line = "" if capture is None else capture.note_check()
+    for site, (failed, *details) in zip(traced.sites, found, strict=True):
+        if isinstance(failed, core.Tracer):
+            if capture is not None:
+                value_check.bind(failed, details, Site(site.error, site.words, site.floats, line))
+        elif failed:
+            raise site.raised([int(d) for d in details])
+
+
+def refuse_unfit(value: Any, dtype: Any) -> None:
+    """Raise RuntimeError where a 0-dim array that becomes elements of an array of ``dtype`` is out
+    of its range (`casts.check_fits`)."""
+    if _found.flags is None:
+        casts.check_element(value, dtype)
+    elif getattr(value, "dtype", dtype) != dtype and value.ndim == 0:
+        words = f"value cannot be converted to type {casts.c_type_name(dtype)} without overflow"
+        refuse_where(~casts.traced_fits(value, np.dtype(dtype)), RuntimeError, words)
+
+
+# -- of composites and modules ---------------------------------------------------------------------
+
+
+def refuse_tensor(
+    t: Tensor, bad: Callable[[Any], Any], error: type[Exception], words: str, key: Hashable = ()
+) -> None:
+    """Raise ``error(words)`` where ``bad``, a function of a tensor's values, is True.
+
+    ``{0}`` is the first value of which it is, and ``{at}`` where that stands. ``key`` stands for
+    what ``bad`` depends on.
+    """
+
+    def check(values: Any) -> None:
+        values = values_of(values)
+        refuse_where(bad(values), error, words, values)
+
+    if t.is_meta:
+        return
+    if modes.current.levels:
+        cell = t._read()
+        t = cell.innermost(t) if type(cell) in cells.KINDS else t  # all examples
+    of = getattr(bad, "func", bad)
+    run(check, [t._value_now()], (of.__module__, of.__qualname__, key, error, words))
+
+
+def require(holds: Tensor, error: type[Exception], message: str) -> None:
+    """Raise ``error(message)`` unless all elements of a tensor are true, or not zero."""
+    refuse_tensor(holds, _is_zero, error, message.replace("{", "{{").replace("}", "}}"))
+
+
+def _is_zero(values: Any) -> Any:
+    return values == 0
+
+
+def refuse_unfit_tensor(t: Tensor, dtype: Any) -> None:
+    """Apply `refuse_unfit` to the values of a tensor."""
+    run(lambda value: refuse_unfit(value, dtype), [t._value_now()], ("unfit", dtype))
+
+
+class _TracedCheck:
+    """Traces a check of arrays of some shapes and dtypes, as a function that gives flags."""
+
+    def __init__(self, check: Callable[..., None], arrays: Sequence[Any]) -> None:
+        self.sites: list[Site] = []
+        self._check = check
+        self._is_none = [a is None for a in arrays]
+        self._jaxpr: Any = None
+        n = len(arrays) - sum(self._is_none)
+        self._executable = Executable("ValueCheck", self._flat, 0, n, differentiable=False)
+
+    def _flags(self, *operands: Any) -> list[Flag]:
+        given = iter(operands)
+        previous, _found.flags = _found.flags, []
+        try:
+            self._check(*[None if none else next(given) for none in self._is_none])
+            found = _found.flags
+        finally:
+            _found.flags = previous
+        self.sites = [flag.site for flag in found]
+        return found
+
+    def _flat(self, *operands: Any) -> tuple[Any, ...]:
+        return tuple(
+            [x for _, failed, details in self._flags(*operands) for x in (failed, *details)]
+        )
+
+    def inlined(self, operands: Sequence[Any]) -> list[list[Any]]:
+        """Take the check into the trace that runs; give its flags."""
+        if self._jaxpr is None:
+            self._jaxpr = jax.make_jaxpr(self._flat)(*map(_abstract, operands))
+        closed = self._jaxpr
+        return self._grouped(core.eval_jaxpr(closed.jaxpr, closed.consts, *operands))
+
+    def of_kind(self, kind: Any, operands: list[Any]) -> list[list[Any]]:
+        """Give the flags of operands of a kind of cell: those of the first example that fails."""
+        found = kind.outputs_of(self._executable, operands)
+        return [
+            [failed, *details]
+            for each in self._grouped(found)
+            for failed, _, details in [value_check.first(each[0], each[1:])]
+        ]
+
+    def _grouped(self, flat: Sequence[Any]) -> list[list[Any]]:
+        values = iter(flat)
+        return [[next(values) for _ in range(1 + len(site.floats))] for site in self.sites]
+
+
+#: Traced checks, by what they depend on.
+_cache: dict[Hashable, _TracedCheck] = {}
+_MOST = 4096
+
+
+def _traced(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> _TracedCheck:
+    whole = key, tuple([_aval(a) for a in arrays])
+    found = _cache.get(whole)
+    if found is None:
+        if len(_cache) >= _MOST:
+            _cache.clear()
+        found = _cache[whole] = _TracedCheck(check, arrays)
+    return found
+
+
+def _abstract(a: Any) -> Any:
+    return a if type(a) in NUMBERS else jax.ShapeDtypeStruct(a.shape, a.dtype)
+
+
+def _aval(a: Any) -> Any:
+    if a is None or type(a) in NUMBERS:
+        return type(a)
+    return tuple(a.shape), a.dtype
