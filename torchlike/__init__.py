@@ -8,8 +8,12 @@ import importlib as _importlib
 import sys as _sys
 from math import e, inf, nan, pi
 
-from torchlike._runtime import blas_threads as _blas_threads
-from torchlike._runtime import interrupts as _interrupts
+from torchlike._runtime import collector as _collector
+
+_at_rest = _collector.AtRest()
+
+from torchlike._runtime import blas_threads as _blas_threads  # noqa: E402
+from torchlike._runtime import interrupts as _interrupts  # noqa: E402
 
 _blas_threads.sleep_at_once()
 _interrupts.keep()
@@ -218,6 +222,7 @@ from torchlike.serialization import load, save  # noqa: E402
 
 _places.install()
 _unsupported.make_modules()
+_at_rest.end()
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
 _LATER = _places.at_root() | {

@@ -15,6 +15,16 @@ INTERRUPTS = declare(
     "a `__del__` is lost otherwise, and the program runs on",
     files=("_runtime/interrupts.py",),
 )
+COLLECTOR = declare(
+    "collector",
+    "`gc.freeze()`: Python's collector of garbage leaves alone what exists when the import ends. It "
+    "does not run during the import",
+    when=_WHEN,
+    why="the import makes half a million objects, hardly one of them garbage. Looking through them "
+    "took a quarter of the import, as much at the end of the process, and 0.1 s in each full "
+    "collection between. Where a capture has to know who refers to a tensor, it is undone",
+    files=("_runtime/collector.py",),
+)
 BLAS_THREADS = declare(
     "openblas-timeout",
     "`OPENBLAS_THREAD_TIMEOUT=4` in the environment, unless it is set or NumPy is imported already",
