@@ -17,8 +17,8 @@ INTERRUPTS = declare(
 )
 COLLECTOR = declare(
     "collector",
-    "`gc.freeze()`: Python's collector of garbage leaves alone what exists when the import ends. It "
-    "does not run during the import",
+    "`gc.freeze()`: Python's collector of garbage leaves alone what exists when the import ends, "
+    "and does not run during it",
     when=_WHEN,
     why="the import makes half a million objects, hardly one of them garbage. Looking through them "
     "took a quarter of the import, as much at the end of the process, and 0.1 s in each full "
