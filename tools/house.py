@@ -145,6 +145,7 @@ def figures() -> dict[str, int]:
         "lines of the package": sum(file.lines for file in files()),
         "rooms that import each other": len(_circles()),
         "mentions of the running capture": _mentions(r"\bcurrent\.capture\b"),
+        "questions whether a capture runs": _mentions(r"\bis_capturing\(\)"),
         "docstrings without a verb": len(_nouns()),
         "functions of over 60 lines": len(_long(60)),
         "class names used twice": len(_names_used_twice()),

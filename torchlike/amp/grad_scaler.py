@@ -169,8 +169,8 @@ class GradScaler:
             self.unscale_(optimizer)
         if state["found_inf"] is None:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        found, capture = state["found_inf"], modes.current.capture
-        if capture is None:
+        found, capture = state["found_inf"], modes.running_capture()
+        if not modes.is_capturing():
             result = None if found.item() else optimizer.step(*args, **kwargs)
         else:
             _check_first_step(optimizer, capture)

@@ -375,7 +375,7 @@ def _is_settled(symmetric: Tensor, value: Tensor) -> bool:
     program, which has no values, looks at the rest too."""
     if value.shape[-2] != value.shape[-1]:
         return True
-    return modes.current.capture is None and not symmetric.all()
+    return not modes.is_capturing() and not symmetric.all()
 
 
 class _JoinedConstraint(Constraint):

@@ -26,7 +26,7 @@ class Geometric(ByProbability):
             value = self.probs
             said = f"Expected parameter probs ({type(value).__name__} of shape "
             said += f"{tuple(value.shape)}) of distribution "
-            if modes.current.capture is not None:
+            if modes.is_capturing():
                 words = f"{said}{type(self).__name__} to be positive but found invalid values"
                 require(value > 0, ValueError, words)
             elif not (value > 0).all():

@@ -113,7 +113,7 @@ class lazy_property:
             return _lazy_property_and_property(self.wrapped)
         with enable_grad():
             value = self.wrapped(instance)
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             setattr(instance, self.wrapped.__name__, value)
         return value
 

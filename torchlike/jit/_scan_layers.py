@@ -198,8 +198,8 @@ def scan_layers(layers: Iterable[Any], x: Any, *args: Any, **kwargs: Any) -> Any
         if not is_module(layer):
             raise TypeError(f"scan_layers expects modules, not {type(layer).__name__}")
     # A capture looks afresh: a list within a layer may have changed without a module knowing.
-    _compare(found, anew=modes.current.capture is not None)
-    if modes.current.capture is None or len(found) == 1:
+    _compare(found, anew=modes.is_capturing())
+    if not modes.is_capturing() or len(found) == 1:
         for layer in found:
             x = layer(x, *args, **kwargs)
         return x

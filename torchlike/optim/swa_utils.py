@@ -128,8 +128,8 @@ class AveragedModel(Module):
 
         own, given = state(self.module), state(model)
         given = [b.to(a.device) for a, b in zip(own, given, strict=True)]
-        n, capture = self.n_averaged, modes.current.capture
-        if capture is None:
+        n, capture = self.n_averaged, modes.running_capture()
+        if not modes.is_capturing():
             (self._average if n.item() else _copy)(own, given)
         else:  # which of the two depends on a value: both, and the one that counts is kept
             first = n._read() == 0

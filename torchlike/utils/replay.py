@@ -172,9 +172,8 @@ class Region:
     @contextlib.contextmanager
     def first_run(self) -> Iterator[None]:
         """Record, around the first run, what the second one needs."""
-        capture = modes.current.capture
-        if capture is not None:
-            self._seen = seen = _Watching(capture)
+        if modes.is_capturing():
+            self._seen = seen = _Watching(modes.the_capture())
             with _seen_as(seen):
                 yield
             # Held on: the outputs' nodes must not keep what belongs to the capture alive.
@@ -192,10 +191,10 @@ class Region:
             raise RuntimeError(errors.BACKWARD_TWICE)
         snapshots = [x for x in self._leaves if type(x) is _ArgumentSnapshot]
         arrays = [s.fetch() for s in snapshots]
-        capture = modes.current.capture
+        capture = modes.running_capture()
         context: Any = contextlib.nullcontext()
         seen = self._seen
-        if capture is not None and seen is not None:
+        if modes.is_capturing() and seen is not None:
             given = [c._read() if isinstance(c, Tensor) else c for c in cotangents]
             alive = [s for s in (r() for r in seen.reads.values()) if s is not None]
             drawn = seen.host_values if self._preserve else []
