@@ -217,6 +217,6 @@ class Region:
             for device, enabled, dtype in self._autocast:
                 if enabled or is_autocast_enabled(device):
                     stack.enter_context(autocast(device, dtype, enabled))
-            if self._rng is not None and capture is None:
+            if self._rng is not None and not modes.is_capturing():
                 set_rng_state(self._rng)
             yield jax.tree_util.tree_unflatten(self._structure, leaves)
