@@ -6,8 +6,8 @@ import warnings
 from enum import Enum
 from typing import Any
 
-from torchlike._compat import functions
 from torchlike._core import devices, dtypes, modes
+from torchlike._ops import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.optimizer import Optimizer
 from torchlike.tensor import Tensor

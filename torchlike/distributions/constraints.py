@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core import modes
 from torchlike._core.dtypes import finfo
+from torchlike._ops import functions as f
 from torchlike.tensor import Tensor
 
 __all__ = [

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._compat import functions
 from torchlike._core import modes
+from torchlike._ops import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.batchnorm import _BatchNorm
 from torchlike.nn.modules.module import Module
