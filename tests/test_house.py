@@ -1,5 +1,8 @@
 """The house stays as plain as it is: figures that a change may bring down, and not up."""
 
+import ast
+import re
+
 import pytest
 
 from tools import house
@@ -36,3 +39,18 @@ def test_no_figure_grows(figures, name):
 
 def test_every_figure_has_a_limit(figures):
     assert list(figures) == list(LIMITS)
+
+
+#: Where a docstring sends a newcomer: ``a file.py``, or ``a folder/``.
+_NAMED = re.compile(r"``?((?:[\w.]+/)*[\w.]+(?:\.py|/))``?")
+_ROOMS = sorted(p for p in house.ROOT.iterdir() if (p / "__init__.py").exists())
+_LAYERS = sorted(p for p in (house.ROOT / "_jit").iterdir() if (p / "__init__.py").exists())
+
+
+@pytest.mark.parametrize("room", [*_ROOMS, *_LAYERS], ids=lambda room: room.name)
+def test_a_room_says_what_it_imports_and_where_to_begin(room):
+    said = ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
+    assert re.search(r"\b([Ii]mports?|May import)\b", said)
+    assert re.search(r"\b[Bb]egin\b|[Rr]eading order|To read it|It holds nothing", said)
+    near = (room, house.ROOT, house.ROOT.parent, house.ROOT.parent / "docs" / "design")
+    assert [n for n in _NAMED.findall(said) if not any((at / n).exists() for at in near)] == []

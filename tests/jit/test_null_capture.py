@@ -4,7 +4,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import modes, tape
-from torchlike._core.running_capture import EAGER, RunningCapture
+from torchlike._core.modes import EAGER, RunningCapture
 from torchlike._jit.trace.subgraph import SubgraphCapture
 
 #: What of a capture is a number, a table or a name, and no method.

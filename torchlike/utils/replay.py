@@ -191,10 +191,10 @@ class Region:
             raise RuntimeError(errors.BACKWARD_TWICE)
         snapshots = [x for x in self._leaves if type(x) is _ArgumentSnapshot]
         arrays = [s.fetch() for s in snapshots]
-        capture = modes.running_capture()
+        capture, capturing = modes.running_capture(), modes.is_capturing()
         context: Any = contextlib.nullcontext()
         seen = self._seen
-        if modes.is_capturing() and seen is not None:
+        if capturing and seen is not None:
             given = [c._read() if isinstance(c, Tensor) else c for c in cotangents]
             alive = [s for s in (r() for r in seen.reads.values()) if s is not None]
             drawn = seen.host_values if self._preserve else []
@@ -217,6 +217,6 @@ class Region:
             for device, enabled, dtype in self._autocast:
                 if enabled or is_autocast_enabled(device):
                     stack.enter_context(autocast(device, dtype, enabled))
-            if self._rng is not None and not modes.is_capturing():
+            if self._rng is not None and not capturing:
                 set_rng_state(self._rng)
             yield jax.tree_util.tree_unflatten(self._structure, leaves)
