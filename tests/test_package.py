@@ -24,7 +24,6 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = [
     {"_runtime"},
     {
-        "_compat.determinism",
         "_compat.homes",
         "_compat.qschemes",
         "_core.errors",
@@ -40,7 +39,6 @@ FLOORS = [
         "_compat.symbolic",
     },
     {
-        "_compat.absent_dtypes",
         "_compat.streams",
         "_core.dtypes",
         "_core.casts",
@@ -67,7 +65,7 @@ FLOORS = [
     {"_extensions"},
     {"random"},
     {"_ops"},
-    {"autograd", "_compat.functions", "_compat.symbolic_asking"},
+    {"autograd", "_ops.functions", "_compat.symbolic_asking"},
     {"ops._aten"},
     {"_decomp"},
     {
@@ -142,7 +140,6 @@ FLOORS = [
         "library",
         "multiprocessing",
         "_higher_order_ops",
-        "_functorch.apis",
         "_functorch.python_key",
         "ao.quantization.fx",
     },
@@ -172,7 +169,6 @@ FREE = {"torchlike.porting.allocator"}
 AS_HIGH_AS = {
     f"nn/attention/{name}.py": "accelerator" for name in ("block_mask", "flex_attention", "masks")
 }
-AS_HIGH_AS["autograd/profiler.py"] = "utils"
 AS_HIGH_AS["nn/utils/_per_sample_grad.py"] = "func"
 
 

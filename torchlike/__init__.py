@@ -37,7 +37,6 @@ _tracebacks.install()
 
 from torchlike import _ops as _ops  # noqa: E402 - registers the ops
 from torchlike import ops  # noqa: E402
-from torchlike._compat import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike._compat import places as _places  # noqa: E402
 from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
@@ -102,6 +101,7 @@ from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike._core.printing import set_printoptions  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
+from torchlike._extensions import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike.autograd.anomaly_mode import (  # noqa: E402
     is_anomaly_check_nan_enabled,
@@ -190,6 +190,7 @@ from torchlike._compat.torch_version import __version__ as __version__  # noqa: 
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
 from torchlike._core.dispatch.tags import Tag  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
+from torchlike._functorch.apis import vmap  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,
@@ -211,7 +212,6 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
 )
 from torchlike.backends.device_modules import get_device_module  # noqa: E402
 from torchlike.compiler.torch_compile import compile  # noqa: E402
-from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.futures import Future  # noqa: E402
 from torchlike.interop import from_jax_function, to_jax_function  # noqa: E402
 from torchlike.jit._markers import _disable_dynamo as _disable_dynamo  # noqa: E402

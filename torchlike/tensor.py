@@ -333,8 +333,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
             raise RuntimeError(errors.INFERENCE_GRAD)
         flag = bool(requires_grad)
         if flag is not self._requires_grad:
-            if modes.current.capture is not None:
-                modes.current.capture.field_write(self, "requires_grad_()")
+            modes.running_capture().field_write(self, "requires_grad_()")
             self._requires_grad = flag
             modes.epoch.advance()  # compiled programs ask again which leaves want gradients
         return self
@@ -372,8 +371,9 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def grad(self) -> Tensor | None:
         """The accumulated gradient, or None."""
         grad = self._held_grad()
-        if modes.current.capture is not None:
-            modes.current.capture.check_gradient(grad)
+        capture = modes.current.capture
+        if capture is not None:
+            capture.check_gradient(grad)
         node = self._node
         unset = grad is None and self._requires_grad
         if unset and node is not None and not node.retains_grad(self._output_nr):
@@ -426,9 +426,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     @property
     def retains_grad(self) -> bool:
-        capture = modes.current.capture
-        if capture is not None:
-            capture.retains_grad_seen(self)
+        modes.running_capture().retains_grad_seen(self)
         if self._node is None:
             return self._retained
         return self._node.retains_grad(self._output_nr)
@@ -453,8 +451,9 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def _alias(self) -> Tensor:
         """Return another tensor on the same storage and view, with no autograd history."""
         t = Tensor._on(self._storage, self._view)
-        if modes.current.capture is not None:
-            modes.current.capture.adopt_view(t)
+        capture = modes.current.capture
+        if capture is not None:
+            capture.adopt_view(t)
         return t
 
     @property
@@ -481,9 +480,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
-        capture = modes.current.capture
-        if capture is not None:
-            capture.data_write(self, value)
+        modes.running_capture().data_write(self, value)
         old, storage, view = self._storage, value._storage, value._view
         if old.is_placed and not storage.is_placed and old.shape == value.shape:
             storage, view = old.alike(value._read()), None  # what has a place on a mesh keeps it
@@ -507,7 +504,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
             text = cell.shown(self)
             if text is not None:
                 return text
-        if modes.current.capture is not None:  # no values yet: say what is known
+        if modes.is_capturing():  # no values yet: say what is known
             size = tuple(self.shape)
             return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
         if self._storage_spans_devices():
@@ -550,9 +547,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     # -- pickles -----------------------------------------------------------------------------------
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        capture = modes.current.capture
-        if capture is not None:
-            capture.refuse_value("pickle", "saving outside the jitted function")
+        modes.running_capture().refuse_value("pickle", "saving outside the jitted function")
         # The whole storage goes along, once however many tensors share it, and a result comes back
         # as a leaf, as in PyTorch: a pruned module, which holds one, can be pickled.
         state = self.__getstate__()

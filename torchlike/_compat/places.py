@@ -60,6 +60,8 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "__config__": "_compat.configuration",
     "__future__": "nn.conversion_switches",
     "_compile": {"_disable_dynamo": "jit._markers"},
+    "_functorch.deprecated": "func.deprecated",
+    "_functorch.make_functional": "func.make_functional",
     "_guards": "_subclasses.active_mode",
     "_inductor": "compiler.inductor",
     "_jit_internal": {

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import protocol
+from torchlike._core.size import SizeSymbol
 from torchlike._runtime.lazy import LazyModule
 
 #: JAX's symbolic sizes are imported with the first symbol.
@@ -117,7 +118,7 @@ class _Symbol:
         return self if self >= 0 else -self  # type: ignore[operator]
 
 
-class SymInt(_Symbol):
+class SymInt(_Symbol, SizeSymbol):
     """An int made of symbolic sizes."""
 
     def __index__(self) -> int:

@@ -58,7 +58,7 @@ def address_of(storage: Any) -> int:
     holder = None if owner is None else owner()
     if holder is not storage:
         if holder is not None and _holds(holder, address):
-            if modes.current.capture is not None:
+            if modes.is_capturing():
                 return _synthetic(storage)  # cells keep their arrays while they are captured
             storage.cell = jax.device_put(np.array(storage.cell), storage.cell.sharding)
             address = _pointer(storage.cell)

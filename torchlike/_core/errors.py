@@ -226,8 +226,7 @@ class JitCaptureError(RuntimeError):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
-        if modes.current.capture is not None:
-            modes.current.capture.remember_refusal(self)
+        modes.running_capture().remember_refusal(self)
 
 
 class NoGeometryError(NotImplementedError):

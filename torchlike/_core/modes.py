@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.running_capture import RunningCapture
+from torchlike._core.running_capture import EAGER, RunningCapture
 
 
 class _Modes(threading.local):
@@ -19,7 +18,8 @@ class _Modes(threading.local):
         self.forward_grad: bool = True
         #: What autograd.set_multithreading_enabled said.
         self.multithreading: bool = True
-        #: The torchlike.jit capture that runs in this thread, or None.
+        #: The torchlike.jit capture that runs in this thread, or None. Hot paths look here; all
+        #: others ask `running_capture` or `is_capturing`.
         self.capture: RunningCapture | None = None
         #: Whether torch.export traces a module in this thread.
         self.exporting: bool = False
@@ -89,6 +89,17 @@ class capturing:
         current.capture = self._previous
 
 
+def is_capturing() -> bool:
+    """Return whether a capture runs in this thread: tensors have no values then."""
+    return current.capture is not None
+
+
+def running_capture() -> RunningCapture:
+    """Return the capture that runs in this thread; where none does, one that does and answers what
+    is right in eager code, so that the caller need not ask which it is."""
+    return current.capture or EAGER
+
+
 def the_capture() -> RunningCapture:
     """Return the capture that runs in this thread, for code that only runs in one."""
     capture = current.capture
@@ -99,22 +110,20 @@ def the_capture() -> RunningCapture:
 def outside() -> Any:
     """Have what is made inside the `with` block count as having existed before a running
     capture."""
-    return contextlib.nullcontext() if current.capture is None else current.capture.outside()
+    return running_capture().outside()
 
 
 def setting_seen(name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
     """Tell a running capture that a switch outside of ``current`` is about to be read or set: its
     program is for calls that find it as ``ask`` says now; ``tell`` sets it back."""
-    if current.capture is not None:
-        current.capture.setting_seen(name, ask, tell)
+    running_capture().setting_seen(name, ask, tell)
 
 
 def table_changes(owner: Any, table: Any, what: str) -> None:
     """Tell a running capture that a table of ``owner`` (a dictionary, list or set of parameters,
     children, hooks, groups) is about to change, so that it remembers it. ``what`` names it in
     messages."""
-    if current.capture is not None:
-        current.capture.table_write(owner, table, what)
+    running_capture().table_write(owner, table, what)
 
 
 class Switch:

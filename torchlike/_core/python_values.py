@@ -79,8 +79,7 @@ class PythonValues(TensorMethods):
     def _cdata(self: Any) -> int:
         """A number that is this very tensor's while it lives: code compares it to learn whether
         two tensors are one. While capturing it would tell an argument from itself."""
-        if modes.current.capture is not None:
-            modes.current.capture.refuse_value("._cdata", "`is`")
+        modes.running_capture().refuse_value("._cdata", "`is`")
         return id(self)
 
     def item(self: Any) -> Any:
@@ -155,8 +154,7 @@ class PythonValues(TensorMethods):
 
         Differs from PyTorch: ``np.array(x, copy=False)`` shares memory, rather than being refused.
         """
-        if modes.current.capture is not None:
-            modes.current.capture.refuse_value("numpy.asarray()", "jax.pure_callback")
+        modes.running_capture().refuse_value("numpy.asarray()", "jax.pure_callback")
         self._check_numpy()
         if dtype is None or np.dtype(dtype) == self.dtype.numpy:
             if not copy:

@@ -101,8 +101,9 @@ class Storage:
 
     def value(self) -> Any:
         """Return the contents as a jax array or a host value (a tracer while a capture runs)."""
-        if modes.current.capture is not None:
-            return modes.current.capture.read(self)
+        capture = modes.current.capture
+        if capture is not None:
+            return capture.read(self)
         return self.cell if self.host is None else self._copied(host_value)
 
     def concrete(self) -> jax.Array:
@@ -206,8 +207,7 @@ class Storage:
         """Return the values as an array, for ``what``, which no capture can do."""
         if type(self.cell) in KINDS:
             return np.asarray(self.cell)  # or its kind says why not
-        if modes.current.capture is not None:
-            modes.current.capture.refuse_value(what, instead)
+        modes.running_capture().refuse_value(what, instead)
         return self.cell if self.host is None else self.host
 
     def _become_host_buffer(self, buffer: np.ndarray) -> None:
@@ -269,9 +269,9 @@ class SparseStorage(Storage):
         return self.cell
 
     def write(self, array: Any) -> None:
-        capture = modes.current.capture
-        if capture is not None:
-            capture.refuse("a write to a sparse tensor", "the operation that gives another one")
+        modes.running_capture().refuse(
+            "a write to a sparse tensor", "the operation that gives another one"
+        )
         for part in self.cell.tensors():  # compiled programs look for them again
             part._storage.abandoned = True
         modes.epoch.advance()

@@ -123,20 +123,21 @@ class StoredValues(TensorMethods):
                 # A number's worth of JAX array where the new value is no tensor of a level.
                 held.write_view(storage, view, array, views.writer(view.steps, False))
                 return
-        if storage.host is not None and modes.current.capture is None:
+        eager = modes.current.capture is None
+        if storage.host is not None and eager:
             part = self._host_view()
             if part is not None:  # and no more: other processes may be writing the rest
                 storage.write_part(part, array)
                 return
         on_host = type(storage.cell) is np.ndarray and storage.strides is None
-        if on_host and modes.current.capture is None:
+        if on_host and eager:
             whole = storage.cell.copy()
             part = self._part_of(whole)
             if part is not None and getattr(array, "dtype", None) == part.dtype:
                 part[...] = array
                 storage.write(whole)
                 return
-        donate = modes.current.capture is None and storage.is_sole_owner()
+        donate = eager and storage.is_sole_owner()
         write = views.writer(view.steps, donate)
         storage.write(write(storage.read(), array, *view.dynamic))
 

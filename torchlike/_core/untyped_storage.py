@@ -43,8 +43,7 @@ class UntypedStorage:
     @property
     def _cdata(self) -> int:
         """A number that storages of one memory share while it lives."""
-        if modes.current.capture is not None:
-            modes.current.capture.refuse_value("._cdata", "`is`")
+        modes.running_capture().refuse_value("._cdata", "`is`")
         return id(self._storage)
 
     def _check_memory(self, attempt: str) -> None:

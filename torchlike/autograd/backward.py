@@ -402,8 +402,8 @@ def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
 
 def _check_own(node: Any, asked: str) -> None:
     """Refuse what a compiled program would do once, to the first call's graph."""
-    capture = modes.current.capture
-    if capture is not None and node.sequence < capture.first_sequence:
+    capture = modes.running_capture()
+    if node.sequence < capture.first_sequence:
         capture.refuse(
             f"{asked} on a tensor computed outside", f"{asked.removesuffix('()')}(…) on a clone"
         )
@@ -412,8 +412,7 @@ def _check_own(node: Any, asked: str) -> None:
 def _leaf_hooks(leaf: Tensor) -> None:
     """Give a leaf its tables of hooks, where it has none, and have its accumulator node of the
     moment refer to them: hooks of a leaf live on the leaf."""
-    if modes.current.capture is not None:
-        modes.current.capture.hook_write(leaf)
+    modes.running_capture().hook_write(leaf)
     if leaf._hooks is None:
         leaf._hooks = ({0: {}}, {})
         node = accumulator(leaf)
@@ -468,8 +467,7 @@ _backward_method.__name__ = "backward"
 def stop_boundary() -> int:
     """Return the sequence number below which nodes lie outside the running capture (-1 without
     one)."""
-    capture = modes.current.capture
-    return -1 if capture is None else capture.first_sequence
+    return modes.running_capture().first_sequence
 
 
 def zero_gradient(grad: Tensor) -> None:

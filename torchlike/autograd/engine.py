@@ -296,7 +296,7 @@ def _first_ready(roots: Sequence[Edge], dependencies: dict[Node, int]) -> list[A
 def _is_deep(around: Pass) -> bool:
     """Return whether passes within each other have used up the stack. (A capture stays in its
     thread.)"""
-    return (around.depth + 1) % fresh_stack.PASSES == 0 and modes.current.capture is None
+    return (around.depth + 1) % fresh_stack.PASSES == 0 and not modes.is_capturing()
 
 
 def queue_callback(callback: Callable[[], None], *, outermost: bool = False) -> None:
@@ -334,9 +334,8 @@ def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[An
 def _run_watched(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
     """Run a node under anomaly detection: warn with the stack of the forward call before any
     error."""
-    capture = modes.current.capture
-    if capture is not None and modes.current.anomaly_nan:
-        capture.refuse_value("anomaly detection's look for NaN", "check_nan=False")
+    if modes.current.anomaly_nan:
+        modes.running_capture().refuse_value("anomaly detection's look for NaN", "check_nan=False")
     try:
         outgoing = node.run_graph(incoming) if create_graph else node.run(incoming)
         if modes.current.anomaly_nan:

@@ -155,7 +155,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "supported."
         )
     made = make_level_dual(running, tensor, tangent)
-    if modes.current.capture is None and not tensor.is_meta:
+    if not modes.is_capturing() and not tensor.is_meta:
         if tangent.dtype is not tensor.dtype or tangent.stride() != tensor.stride():
             if tangent.is_complex() and not tensor.is_complex():
                 tangent = tangent.real

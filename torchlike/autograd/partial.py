@@ -112,7 +112,7 @@ def arriving(
     for gradient, own in zip(gradients, conditions, strict=True):
         own = anyhow if own is None else own
         when = union([under(arrived[root], c) for root, c in own.items()])
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             found.append(conditional(gradient, when))
             continue
         is_there = any(c is True or isinstance(c, core.Tracer) or bool(c) for c in when.values())

@@ -77,7 +77,7 @@ def pack(t: Tensor, hook: Hook | None = None) -> Any:
         modes.current.grad_enabled = previous
     if t._storage.version != version:
         raise RuntimeError(errors.PACK_HOOK_WRITES)
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         return packed
     return jax.tree_util.tree_map(
         lambda x: Frozen(x) if isinstance(x, Tensor) else x, packed, is_leaf=is_no_container

@@ -15,12 +15,12 @@ from typing import Any
 from torchlike._core import modes, protocol
 from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike._extensions import boxes
+from torchlike._functorch.apis import vmap
 from torchlike._ops.shape.joining import stack
 from torchlike._runtime import trees
 from torchlike.autograd.backward import gradients
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.autograd.partial import array_of
-from torchlike.func.vmap import vmap
 from torchlike.tensor import Tensor, wrap
 
 

@@ -222,7 +222,7 @@ class Operator:
         positional = [a for a in self.schema.arguments if not a.keyword_only]
         values = {**dict(zip([a.name for a in positional], args, strict=True)), **kwargs}
         found: list[Tensor] = []
-        for argument in self.schema.arguments if modes.current.capture is None else ():
+        for argument in self.schema.arguments if not modes.is_capturing() else ():
             value = values[argument.name] if argument.is_written else None
             several = value if isinstance(value, (list, tuple)) else [value]
             found += [t for t in several if isinstance(t, Tensor)]

@@ -98,8 +98,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         self._requires_grad = bool(requires_grad)
         if data._inference:
             self._inference = True
-        if modes.current.capture is not None:
-            modes.current.capture.adopt_view(self)
+        modes.running_capture().adopt_view(self)
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -141,8 +140,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         marked._requires_grad = source.requires_grad
         marked.persistent = persistent
         marked._is_buffer = True
-        if modes.current.capture is not None:
-            modes.current.capture.adopt_view(marked)
+        modes.running_capture().adopt_view(marked)
         return marked
 
 
@@ -169,9 +167,9 @@ class UninitializedTensorMixin(Tensor):
 
         Refused in a function that is being compiled, which would do it at each call.
         """
-        capture = modes.current.capture
-        if capture is not None:
-            capture.refuse("materialize()", "one call of the module before it is compiled")
+        modes.running_capture().refuse(
+            "materialize()", "one call of the module before it is compiled"
+        )
         kind = self.dtype if dtype is None else dtype
         values = jax.device_put(np.zeros(shape, kind.numpy))
         self.data = finish(values, device or self.device)

@@ -172,10 +172,7 @@ def update_group(
     capture = modes.current.capture
     owners = [*params, *(s for group in states for s in group)]
     gradients = tuple([gradient_array(p) for p in params])
-    if capture is None:
-        values = tuple([get() for get in scalars])
-    else:
-        values = tuple([capture.host_value(get) for get in scalars])
+    values = tuple([modes.running_capture().host_value(get) for get in scalars])
     plain, donating = _functions((key, n), rule, n, len(states[0]) if states else 0)
     whole = all(t._view is None for t in owners)
     donate = capture is None and whole and all(t._storage.is_sole_owner() for t in owners)
@@ -257,11 +254,9 @@ def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
 def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
     """Return a state tensor full of a number, made outside of a running capture; by default shaped
     like the parameter."""
-    capture = modes.current.capture
+    unseen = modes.running_capture().unseen
     with modes.outside():
-        if capture is None:
-            return _full(p, value, dtype, shape)
-        return capture.unseen(_full, p, value, dtype, shape)
+        return unseen(_full, p, value, dtype, shape)
 
 
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:

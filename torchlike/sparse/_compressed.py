@@ -355,14 +355,12 @@ def sparse_compressed_tensor(
     held = values if isinstance(values, Tensor) else make_tensor(values)
     if dtype is not None or device is not None:
         held = held.to(dtype=dtype or held.dtype, device=device)
-    capture = modes.current.capture
     if size is None:
-        if capture is not None:
-            capture.refuse(f"{kind.function} without a size", "size=")
+        modes.running_capture().refuse(f"{kind.function} without a size", "size=")
         size = _least_size(kind, outer, inner, held)
     shape = ints(size)
     check_shapes(kind, outer, inner, held, shape)
-    if capture is None:
+    if not modes.is_capturing():
         block = held.shape[outer.dim() : outer.dim() + 2] if kind.in_blocks else (1, 1)
         n_inner = shape[outer.dim() - 1 + kind.by_rows] // max(block[kind.by_rows], 1)
         known = [index._value(kind.function) for index in (outer, inner)]

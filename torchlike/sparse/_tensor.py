@@ -351,11 +351,9 @@ def sparse_coo_tensor(
             f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz "
             f"from values: {held.shape[0]}"
         )
-    capture = modes.current.capture
-    known: Any = None if capture is not None else at._value("sparse_coo_tensor")
+    known: Any = None if modes.is_capturing() else at._value("sparse_coo_tensor")
     if size is None:
-        if capture is not None:
-            capture.refuse("sparse_coo_tensor without a size", "size=")
+        modes.running_capture().refuse("sparse_coo_tensor without a size", "size=")
         shape = (*(int(n) + 1 for n in known.max(1, initial=-1)), *held.shape[1:])
     else:
         shape = ints(size)

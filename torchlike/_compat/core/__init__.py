@@ -148,8 +148,8 @@ def _log_api_usage_once(event: str) -> None:
 
 def _get_tracing_state() -> Any:
     """Return the capture that ``torch.jit.trace`` or ``script`` runs, None outside of one."""
-    capture = _modes.current.capture
-    return capture if capture is not None and capture.scripting else None
+    capture = _modes.running_capture()
+    return capture if capture.scripting else None
 
 
 def _is_tracing() -> bool:

@@ -69,7 +69,7 @@ def about_to_write(target: Tensor) -> None:
         or _looked == _MOST
         or target._requires_grad
         or storage.host is not None
-        or modes.current.capture is not None
+        or modes.is_capturing()
         or storage.is_sole_owner()
         or _borrowed.get(storage) == storage.version
     ):

@@ -65,10 +65,7 @@ def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def traced(*args: Any) -> Any:
-        capture = modes.current.capture
-        if capture is None:
-            return function(*args)
-        with capture.paused():
+        with modes.running_capture().paused():
             return function(*args)
 
     return traced

@@ -42,7 +42,7 @@ def placed(value: Any, device: devices.device) -> Any:
     """Move an array to a device and return it; in a trace, whose program has one device, return it
     as it is."""
     if isinstance(value, core.Tracer) or not trace_state_clean():
-        if device.type != "cpu" and modes.current.capture is not None:
+        if device.type != "cpu" and modes.is_capturing():
             modes.current.place = device
         return value
     if not isinstance(value, (jax.Array, np.ndarray)):

@@ -109,7 +109,7 @@ def storage(array: Any) -> Storage:
     """Make the cell for a result of `forward`."""
     if math.prod(array.shape) < _FEWEST or _bytes(array.shape, array.dtype) < _LEAST:
         return Storage(array)
-    return (LargeStorage if modes.current.capture is None else Storage)(array)
+    return (Storage if modes.is_capturing() else LargeStorage)(array)
 
 
 def _take(kind: Any) -> jax.Array | None:
@@ -131,7 +131,7 @@ def _take(kind: Any) -> jax.Array | None:
 def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
     """Return the key on which the result's shape and dtype depend; None where an operand has no
     values."""
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         return None
     key = []
     for a in arrays:

@@ -69,7 +69,7 @@ class Kind:
         try:
             return self.convert(value)
         except (TypeError, ValueError) as error:
-            if modes.current.capture is not None and isinstance(value, Tensor):
+            if modes.is_capturing() and isinstance(value, Tensor):
                 raise
             raise TypeError(
                 f"{op}(): argument '{name}' (position {position}) must be {self.expects}, not "

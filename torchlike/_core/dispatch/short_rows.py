@@ -50,7 +50,7 @@ class AsOneRow:
         return self.plain(x)
 
     def _of_short_rows(self, x: Any) -> jax.Array:
-        if modes.current.capture is not None or not targets.is_cpu():
+        if modes.is_capturing() or not targets.is_cpu():
             return self.plain(x)
         try:
             return self._flat(x)

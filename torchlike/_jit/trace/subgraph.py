@@ -361,8 +361,8 @@ class SubgraphNode(tape.Node):
 
     def run_graph(self, cotangents: list[Any]) -> list[Any]:
         asked = f"create_graph through {self.short_name()}"
-        capture = modes.current.capture
-        if capture is not None and not capture.is_retraced:
+        capture = modes.running_capture()
+        if not capture.is_retraced:
             capture.refuse(asked, "a function that is called eagerly")
         raise NotImplementedError(
             f"{asked} in compiled code is not supported: call the function eagerly"

@@ -33,8 +33,7 @@ def _make_subclass(
     made: Any = cls
     made = made._on(data._storage, data._view)
     made._inference = data._inference
-    if modes.current.capture is not None:
-        modes.current.capture.adopt_view(made)
+    modes.running_capture().adopt_view(made)
     with protocol.DisableTorchFunction():
         return made.requires_grad_() if require_grad else made
 

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._compat import determinism
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes, protocol, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.value_checks import refuse_unfit_tensor
@@ -22,6 +21,7 @@ from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._extensions import boxes
 from torchlike._extensions.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._extensions.sparse_array import CompressedArray
+from torchlike._ops.creation import determinism
 from torchlike._ops.creation.finishing import (
     checked_size,
     finish,

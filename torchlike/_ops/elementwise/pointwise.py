@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._compat import absent_dtypes
 from torchlike._core import casts, dtypes
 from torchlike._core.dispatch.registry import OPS, composite, op
 from torchlike._core.dispatch.schema import (
@@ -23,6 +22,7 @@ from torchlike._core.dispatch.schema import (
     OptBound,
     Weight,
 )
+from torchlike._extensions import absent_dtypes
 from torchlike._ops.checks import integers_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import divisors, subgradients
 from torchlike._ops.elementwise.complex_edges import root

@@ -254,7 +254,7 @@ def istft(
 
 def _invertible(window: Tensor, n_fft: int, hop: int, count: int, start: int, stop: int) -> Any:
     """Return whether every sample is covered by the overlapped window (known outside a capture)."""
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         return True
     values = np.asarray(window.detach()._read())
     left = (n_fft - len(values)) // 2

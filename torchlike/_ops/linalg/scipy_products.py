@@ -39,7 +39,7 @@ def applies(values: Tensor, dense: Tensor) -> bool:
         and dense.dtype is values.dtype
         and values.dtype.numpy in (np.float32, np.float64)
         and values.numel() >= _FEW
-        and modes.current.capture is None
+        and not modes.is_capturing()
         and not modes.current.levels
         and values.is_cpu
         and dense.is_cpu
@@ -218,7 +218,7 @@ class ProductNode(Node):
         if (
             isinstance(along, core.Tracer)
             or not isinstance(along, (jax.Array, np.ndarray))
-            or current.capture is not None
+            or modes.is_capturing()
             or current.levels
         ):
             found = self._gradients(wrap(self.saved[0]), wrap(self.saved[1]), wrap(along))

@@ -94,7 +94,7 @@ def _bernoulli_each(
     values = None
     if p.numel():
         refuse_tensor(p, _is_no_probability, RuntimeError, _NO_PROBABILITY)
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             values = boxes.innermost(p.detach())._value("bernoulli")
     n, shape = p.numel(), tuple(p.shape)
     wide = p.dtype.name == "float64"
@@ -198,7 +198,7 @@ def multinomial(
 def _by_race(weights: Any, q: Any, k: int) -> Any:
     """Return the indices of the ``k`` largest of weight / q. Ties (weights of 0, values of 16 bits)
     come as PyTorch selects them; compiled, where no host can follow that, the earliest first."""
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             race = np.asarray(weights) / np.asarray(q)
         rows = race.reshape(-1, race.shape[-1])
@@ -222,7 +222,7 @@ def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
     if not rows.shape[0]:
         return jnp.zeros((*weights.shape[:-1], k), np.int64)
     u = draw(generator, lambda e: uniforms.unit_doubles(e, rows.shape[0] * k).reshape(-1, k))
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         w = np.asarray(rows)
         w = w.astype(np.float32) if w.dtype.itemsize == 2 else w
         cumulative = np.add.accumulate(w, axis=-1)

@@ -36,11 +36,11 @@ def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     """Return the sharding of a tensor's array and its mesh; None for a tensor that is on no mesh,
     and for a result inside a program that is being captured, which XLA has not placed yet."""
     found = _where(t)
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         asked = None if found is None else found[0]
         if t._view is not None:  # the guard asks where the memory lies
             asked = _of_memory(t)
-        modes.current.capture.place_asked(t, asked)
+        modes.the_capture().place_asked(t, asked)
     return found
 
 
@@ -61,7 +61,7 @@ def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     if not isinstance(found, NamedSharding) or isinstance(storage.cell, core.Tracer):
         return None
     if t._view is not None:
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             return None
         found = getattr(t._read(), "sharding", None)
         if not isinstance(found, NamedSharding):
@@ -152,7 +152,7 @@ class _OnMesh:
 def _mesh_to_be(t: Tensor) -> DeviceMesh | None:
     """Return the mesh that a result inside a program that is being captured will lie on."""
     cell = t._storage.cell
-    if modes.current.capture is None or t._storage.is_ordinary:
+    if not modes.is_capturing() or t._storage.is_ordinary:
         return None
     if isinstance(cell, core.Tracer):
         return mesh_of_tracer(cell)

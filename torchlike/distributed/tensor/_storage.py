@@ -114,9 +114,7 @@ def put(array: Any, sharding: NamedSharding) -> jax.Array:
     if kind is MetaArray:
         return array
     if isinstance(array, core.Tracer) or (
-        modes.current.capture is not None
-        and isinstance(array, jax.Array)
-        and array.sharding != sharding
+        modes.is_capturing() and isinstance(array, jax.Array) and array.sharding != sharding
     ):
         return jax.lax.with_sharding_constraint(array, sharding)
     if isinstance(array, jax.Array) and array.sharding == sharding:

@@ -46,8 +46,7 @@ _OF_OFFSETS: dict[str, Callable[[np.ndarray], int]] = {
 def _numbers(t: Tensor, read: Callable[[np.ndarray], Any], asked: str) -> Any:
     """Return what ``read`` makes of a tensor's values. During a capture that is known of arguments
     alone: JitCaptureError for others."""
-    capture = modes.current.capture
-    found = None if capture is None else capture.numbers_asked(t, read)
+    found = modes.running_capture().numbers_asked(t, read)
     return read(t._value(asked, _INSTEAD)) if found is None else found
 
 
@@ -160,7 +159,7 @@ class NestedTensor(Nested):
         else:
             found = _numbers(self._lengths, _OF_LENGTHS[name], asked)
         # An argument of a program that is being compiled stays as it was for its caller.
-        captured = modes.current.capture is not None
+        captured = modes.is_capturing()
         (vars(self).setdefault("_asked", {}) if captured else self._facts[1])[name] = found
         return found
 

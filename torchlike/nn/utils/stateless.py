@@ -131,7 +131,7 @@ def reparametrized(
     finally:
         for place in reversed(changed):
             place.restore()
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             modes.epoch.advance()
 
 

@@ -25,7 +25,7 @@ def _told(value: Callable[..., Any] | None) -> None:
 def asked() -> Callable[..., Any] | None:
     """Return the function to be called instead, with the attention itself as the first argument;
     None where there is none."""
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         modes.setting_seen(
             "torch.distributed.tensor.experimental.context_parallel()", _asked, _told
         )

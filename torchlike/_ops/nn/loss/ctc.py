@@ -175,7 +175,7 @@ def _padded(targets: Any, lengths: Any) -> Tensor:
     """Return concatenated targets as rows of (N, longest); while capturing, of (N, all of them)."""
     total = targets.numel()
     longest = total
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         sizes = lengths._value("ctc_loss")
         longest = int(sizes.max(initial=0))
         if sizes.sum() > total:
@@ -225,7 +225,7 @@ def ctc_loss(
             f"{targets.size(0) if targets.dim() else 1} for argument #2 'targets' (while checking "
             "arguments for ctc_loss_cpu)"
         )
-    elif modes.current.capture is None and batch:
+    elif not modes.is_capturing() and batch:
         longest = int(sizes._value("ctc_loss").max())
         if longest > targets.size(1):
             raise RuntimeError(

@@ -167,12 +167,7 @@ def _fits_convolutions(input: Tensor) -> bool:
     no such) 74 -> 75. By itself, as an eager op is, it takes twice as long so: forward and backward
     of (32, 64, 28, 28) 14 instead of 6.8 ms.
     """
-    return (
-        modes.current.capture is not None
-        and input.dim() > 2
-        and input.shape[0] > 1
-        and targets.is_xla_cpu()
-    )
+    return modes.is_capturing() and input.dim() > 2 and input.shape[0] > 1 and targets.is_xla_cpu()
 
 
 def _blend(old: Any, new: Any, momentum: Any) -> jax.Array:

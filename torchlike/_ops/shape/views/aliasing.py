@@ -56,8 +56,7 @@ def detach_(input: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as a solution."
         )
-    if modes.current.capture is not None:
-        modes.current.capture.field_write(input, "detach_()")
+    modes.running_capture().field_write(input, "detach_()")
     if type(cell) is boxes.Dual:
         input._storage.cell = cell.detached()
     if input.retains_grad:

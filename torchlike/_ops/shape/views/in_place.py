@@ -21,8 +21,7 @@ def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
     """
     check_inference(t)
     check_in_place(t)
-    if modes.current.capture is not None:
-        modes.current.capture.field_write(t, f"{of}_()")
+    modes.running_capture().field_write(t, f"{of}_()")
     if isinstance(t, TensorOfParts):  # no view, but another tensor
         t._storage.write(view_of_it._storage.cell)
         return t
@@ -48,8 +47,7 @@ def _let_others_rejoin(t: Tensor, base: Tensor) -> None:
     matters to a view by as_strided of another: until then its gradient comes to the base through
     that one, and so only to the elements that it has as well.
     """
-    if modes.current.capture is not None:
-        modes.current.capture.history_write(base)
+    modes.running_capture().history_write(base)
     base._history += 1
     t._history = base._history
 

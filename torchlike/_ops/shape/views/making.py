@@ -41,8 +41,9 @@ def make_view(
     except errors.NoGeometryError:
         without_memory: Any = parent
         return without_memory._stepped(kind, dynamic)
-    if modes.current.capture is not None:
-        modes.current.capture.adopt_view(t)
+    capture = modes.current.capture
+    if capture is not None:
+        capture.adopt_view(t)
     if parent._inference:
         t._inference = True
     if not differentiable:

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from torchlike._functorch import make_functional as _modules
 from torchlike.func import gradients, tangents, writes
+from torchlike.func import make_functional as _modules
 from torchlike.func import vmap as _vmap
 
 F = TypeVar("F", bound=Callable[..., Any])
