@@ -22,7 +22,8 @@ import jax
 import numpy as np
 
 import torchlike as torch
-from torchlike._core import modes, printing, protocol, tape
+from torchlike._compat import printing
+from torchlike._core import modes, protocol, tape
 from torchlike._core.dispatch import recycling
 from torchlike._extensions import boxes
 from torchlike._runtime.first_calls.settings import settings as first_calls

@@ -39,6 +39,7 @@ from torchlike._compat import places as _places  # noqa: E402
 from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
+from torchlike._compat.printing import set_printoptions  # noqa: E402
 from torchlike._compat.qschemes import (  # noqa: E402
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -95,7 +96,6 @@ from torchlike._core.layouts import (  # noqa: E402
 )
 from torchlike._core.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
 from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
-from torchlike._core.printing import set_printoptions  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
@@ -184,8 +184,8 @@ from torchlike._compat.symbolic import (  # noqa: E402
 )
 from torchlike._compat.torch_version import __version__ as __version__  # noqa: E402
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
-from torchlike._core.dispatch.tags import Tag  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
+from torchlike._ops.aten.tags import Tag  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,

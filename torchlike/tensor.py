@@ -15,7 +15,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, modes, printing, protocol, views
+from torchlike._compat import printing
+from torchlike._core import devices, dtypes, errors, modes, protocol, views
 from torchlike._core.cells import KINDS
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of

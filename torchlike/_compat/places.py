@@ -59,6 +59,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "_VF": Functions(""),
     "__config__": "_compat.configuration",
     "__future__": "nn.conversion_switches",
+    "_core.tensor": "tensor",  # ours: pickles name it from before the class moved
     "_compile": {"_disable_dynamo": "jit._markers"},
     "_guards": "_subclasses.active_mode",
     "_inductor": "compiler.inductor",

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._compat.tensor_methods import TensorMethods
 from torchlike._core import dtypes, errors, layouts, literals, modes, views
 from torchlike._core.cells import KINDS
-from torchlike._core.methods import TensorMethods
 from torchlike._runtime import late_checks
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 

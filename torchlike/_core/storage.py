@@ -25,12 +25,12 @@ import numpy as np
 from jax import core
 
 from torchlike._core import devices, modes
-from torchlike._core.addresses import Address, address_of
 from torchlike._core.cells import KINDS
 from torchlike._core.layouts import strided
 from torchlike._core.meta import MetaArray
 from torchlike._core.views.geometry import contiguous_strides, dense_order
 from torchlike._runtime import first_calls, late_checks, shared_memory, x64
+from torchlike._runtime.addresses import Address, address_of
 from torchlike._runtime.mapped_files import is_private
 from torchlike._runtime.transfer import to_device
 
@@ -257,7 +257,8 @@ class Storage:
             return 0
         if self.host is not None:
             return self.host.__array_interface__["data"][0]
-        return address_of(self)
+        # Cells keep their arrays while they are captured.
+        return address_of(self, may_move=modes.current.capture is None)
 
 
 class SparseStorage(Storage):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._compat.tensor_methods import TensorMethods
 from torchlike._core import cells, modes, views
 from torchlike._core.cells import KINDS
-from torchlike._core.methods import TensorMethods
 from torchlike._core.storage import Storage, device_array, host_value
 from torchlike._core.views import View
 

@@ -6,8 +6,8 @@ import copy as copying
 import copyreg
 from typing import Any
 
+from torchlike._compat.tensor_methods import TensorMethods
 from torchlike._core import errors, modes
-from torchlike._core.methods import TensorMethods
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 FIELDS = frozenset(

@@ -13,10 +13,10 @@ from typing import Any
 
 from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
 from torchlike._core import devices, errors, modes, protocol
-from torchlike._core.dispatch.tags import Tag
 from torchlike._core.meta import MetaArray
 from torchlike._core.protocol import no_protocol
 from torchlike._core.size import Size, size_of
+from torchlike._ops.aten.tags import Tag
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.symbolic_results import sizes_of_results
 from torchlike.ops._aten.handlers import tensors_of

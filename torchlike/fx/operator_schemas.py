@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.schema_language import FunctionSchema, Type
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 from torchlike.fx import _names
 from torchlike.nn.modules.module import Module
 from torchlike.ops._aten import schemas
+from torchlike.ops._aten.schema_language import FunctionSchema, Type
 from torchlike.random import Generator
 from torchlike.tensor import Tensor
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import devices, modes, protocol
-from torchlike._core.dispatch.schema_language import FunctionSchema
-from torchlike._core.dispatch.tags import Tag
+from torchlike._ops.aten.tags import Tag
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.ops._aten.schema_language import FunctionSchema
 from torchlike.tensor import Tensor
 
 _ALIASED = (

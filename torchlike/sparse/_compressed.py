@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes, printing
+from torchlike._compat import printing
+from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
 from torchlike._core.layouts import sparse_coo, sparse_csr

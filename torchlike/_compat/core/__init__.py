@@ -22,7 +22,6 @@ from torchlike._core import devices as _devices
 from torchlike._core import modes as _modes
 from torchlike._core import protocol as _protocol
 from torchlike._core.devices import device
-from torchlike._core.dispatch.tags import Tag
 from torchlike._core.dtypes import dtype
 from torchlike._core.layouts import layout, memory_format
 from torchlike._core.protocol import DisableTorchDispatch as _DisableTorchDispatch
@@ -31,6 +30,7 @@ from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._extensions import boxes as _boxes
+from torchlike._ops.aten.tags import Tag
 from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.random import Generator
 from torchlike.tensor import Tensor

@@ -13,11 +13,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._compat import old_signatures
 from torchlike._core import cells, errors, modes, protocol
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
-from torchlike._core.dispatch import old_signatures, recycling, value_checks
 from torchlike._core.dispatch import out as outputs
+from torchlike._core.dispatch import recycling, value_checks
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._core.dispatch.schema import Schema

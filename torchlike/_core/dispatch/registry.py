@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, Unpack
 
+from torchlike._compat.synonyms import with_synonyms
 from torchlike._core import dtypes, protocol
 from torchlike._core.dispatch import asking, call, forms
 from torchlike._core.dispatch import autocast as autocasts
@@ -22,7 +23,6 @@ from torchlike._core.dispatch import inplace as in_place
 from torchlike._core.dispatch import out as outs
 from torchlike._core.dispatch.facts import Facts, PublicFacts, refuse_unknown
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._core.dispatch.synonyms import with_synonyms
 from torchlike._core.extension import add_method, copy_of
 
 # -- the tables ------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
+from torchlike._compat import old_signatures
+from torchlike._compat.synonyms import SYNONYMS
 from torchlike._core import casts, dtypes, modes, protocol
-from torchlike._core.dispatch import old_signatures
-from torchlike._core.dispatch.synonyms import SYNONYMS
 from torchlike._runtime.jax_private.jaxprs import seems_symbolic
 from torchlike.tensor import Tensor
 

@@ -11,7 +11,7 @@ from torchlike._core.dispatch import memory_order as memory_orders
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.facts import Facts, refuse_unknown
 from torchlike._core.dispatch.schema import Schema
-from torchlike._core.dispatch.short_rows import AsOneRow
+from torchlike._runtime.short_rows import AsOneRow
 
 
 class OpSpec:

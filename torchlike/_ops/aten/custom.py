@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from torchlike._core import protocol
-from torchlike._core.dispatch.tags import Tag
 from torchlike._core.provided import Provided
+from torchlike._ops.aten.tags import Tag
 
 #: namespace -> name -> packet.
 NAMESPACES: dict[str, OpNamespace] = {}

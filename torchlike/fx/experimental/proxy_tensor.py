@@ -16,8 +16,8 @@ from typing import Any
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import modes, protocol
 from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.tags import Tag
 from torchlike._extensions import boxes
+from torchlike._ops.aten.tags import Tag
 from torchlike._runtime.lazy import LazyModule
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensor, FakeTensorMode

@@ -11,7 +11,6 @@ from typing import Any
 from torchlike._core import modes, protocol
 from torchlike._core.dispatch import asking, autocast
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.dispatch.schema_language import FunctionSchema
 from torchlike._extensions.wrapped import NoMemory
 from torchlike._ops.aten import custom
 from torchlike.ops._aten import (
@@ -24,6 +23,7 @@ from torchlike.ops._aten import (
 )
 from torchlike.ops._aten.handlers import COMPOSITES
 from torchlike.ops._aten.packets import OwnOperator, aten
+from torchlike.ops._aten.schema_language import FunctionSchema
 from torchlike.tensor import Tensor, all_attributes
 
 assert composites  # importing it fills the table of rules

@@ -13,12 +13,12 @@ from typing import Any
 
 from torchlike._core import protocol
 from torchlike._core.dispatch.registry import NAMESPACES, OPS
-from torchlike._core.dispatch.schema_language import FunctionSchema, parse
-from torchlike._core.dispatch.tags import Tag
 from torchlike._ops.aten import custom
+from torchlike._ops.aten.tags import Tag
 from torchlike._runtime.lazy import LazyModule
 from torchlike.ops._aten import arguments, helper_kernels, pointwise_kernels, resizing, schemas
 from torchlike.ops._aten.kernels import KERNELS
+from torchlike.ops._aten.schema_language import FunctionSchema, parse
 from torchlike.ops._aten.schemas.tags import tags_of
 from torchlike.tensor import Tensor
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike._compat.synonyms import with_synonyms
 from torchlike._core import dtypes, errors
 from torchlike._core.dispatch import forms
 from torchlike._core.dispatch.autocast import declare
@@ -25,7 +26,6 @@ from torchlike._core.dispatch.schema import (
     Int,
     require_tensor,
 )
-from torchlike._core.dispatch.synonyms import with_synonyms
 from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._core.extension import add_method
 from torchlike._ops.checks import floats_only, scalar_type_of
