@@ -23,7 +23,7 @@ import numpy as np
 
 import torchlike as torch
 from torchlike._compat import printing
-from torchlike._core import modes, protocol, tape
+from torchlike._core import modes, overrides, tape
 from torchlike._core.dispatch import recycling
 from torchlike._extensions import boxes
 from torchlike._runtime.first_calls.settings import settings as first_calls
@@ -85,7 +85,7 @@ _SIGNALS = (
 def _modes() -> dict[str, Any]:
     """Return what is switched in this thread."""
     found = {}
-    for state in (modes.current, tape.saving, protocol.state, boxes.reverse):
+    for state in (modes.current, tape.saving, overrides.state, boxes.reverse):
         for name, value in {**_defaults(state), **vars(state)}.items():
             found[f"{type(state).__name__}.{name}"] = (
                 tuple(value) if isinstance(value, list) else value

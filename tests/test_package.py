@@ -33,7 +33,7 @@ FLOORS = [
         "_core.provided",
         "_compat.printing",
         "_compat.synonyms",
-        "_core.protocol",
+        "_core.overrides",
         "_core.layouts",
         "_core.size",
         "_core.subclasses",

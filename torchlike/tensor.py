@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from torchlike._compat import printing
-from torchlike._core import devices, dtypes, errors, modes, protocol, views
+from torchlike._core import devices, dtypes, errors, modes, overrides, views
 from torchlike._core.cells import KINDS
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
@@ -82,7 +82,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
             return Tensor._legacy_new(*args, **kwargs)
-        protocol.wake()
+        overrides.enable()
         self = object.__new__(cls)
         if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
             args, kwargs = args[:1], {}
@@ -105,20 +105,20 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         """Run the function as on plain tensors, and make its results instances of the class, for a
         subclass that has no method of its own. NotImplemented where a type is no base of it.
         """
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented
-        with protocol.DisableTorchFunctionSubclass():
+        with overrides.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
         return result if func in not_converted() else _converted(result, cls)
 
     #: Whether the class has a ``__torch_dispatch__`` of its own.
     _handles: bool = False
     #: What a class does with operators below autograd; Tensor's own has no part in it.
-    __torch_dispatch__: Any = protocol.no_dispatch
+    __torch_dispatch__: Any = overrides.no_dispatch
 
     # -- geometry ----------------------------------------------------------------------------------
 
@@ -522,7 +522,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
             if self.is_meta:
                 values = self._read()
             else:
-                with protocol.without_dispatch_modes():
+                with overrides.without_dispatch_modes():
                     values = self.detach()._value("print(tensor)")
         text = printing.tensor_repr(
             values,
@@ -579,7 +579,7 @@ def not_converted() -> frozenset[Any]:
     return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
 
 
-def _converted(result: Any, cls: Any) -> protocol.Result:
+def _converted(result: Any, cls: Any) -> overrides.Result:
     """Make tensors in a result, also in tuples and lists, instances of a class."""
     if cls is Tensor:
         return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike._core.storage import Storage
 from torchlike._core.subclasses import class_made
 from torchlike._core.views import View
@@ -48,21 +48,21 @@ class TensorMeta(type):
         cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
         mcs.root = mcs.root or cls
         TENSOR_TYPES.add(cls)
-        asked = cls.__torch_function__ is not protocol.no_protocol
-        handles = getattr(cls, "__torch_dispatch__", protocol.no_dispatch)
-        asked = asked or handles is not protocol.no_dispatch
+        asked = cls.__torch_function__ is not overrides.no_function
+        handles = getattr(cls, "__torch_dispatch__", overrides.no_dispatch)
+        asked = asked or handles is not overrides.no_dispatch
         ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"
         said = {n for base in cls.__mro__ if base.__name__ != "Tensor" for n in vars(base)}
         if not asked or (ours and not {"__torch_function__", "__torch_dispatch__"} & said):
-            protocol.PLAIN.add(cls)
+            overrides.PLAIN.add(cls)
         else:
             cls._on = classmethod(_on_with_overrides)
-            if handles is not protocol.no_dispatch:
+            if handles is not overrides.no_dispatch:
                 cls._handles = True
                 # A class that says what operators do has no part in functions unless it says so.
                 said_function = getattr(cls.__torch_function__, "__func__", None)
                 if said_function is vars(mcs.root)["__torch_function__"].__func__:
-                    cls.__torch_function__ = protocol.no_protocol
+                    cls.__torch_function__ = overrides.no_function
         if cell is not None:
             CLASS_OF[cell] = cls
         class_made(cls)
@@ -82,7 +82,7 @@ class TensorMeta(type):
 def _on_with_overrides(cls: Any, storage: Storage, view: View | None = None) -> Any:
     """Make a tensor as ``Tensor._on`` does, of a class that may be asked before a public function
     runs, and have public functions ask from now on."""
-    protocol.wake()
+    overrides.enable()
     if cls._handles:
-        protocol.start_dispatch()
+        overrides.start_dispatch()
     return TensorMeta.root._on.__func__(cls, storage, view)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import errors, modes, protocol
-from torchlike._core.dispatch.asking import asks
+from torchlike._core import errors, modes, overrides
 from torchlike._core.dispatch.moving import placed
 from torchlike._core.dispatch.record import still
 from torchlike._core.dispatch.registry import NAMESPACES
@@ -28,6 +27,8 @@ from torchlike._core.tape import (
 )
 from torchlike._extensions.boxed import VmapLevel
 from torchlike._extensions.boxes import Batched, reverse
+from torchlike._extensions.overrides import protocol
+from torchlike._extensions.overrides.code_exchange import asks
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
@@ -83,8 +84,8 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
         edges.append(edge)
         if (
             g is None
-            and protocol.dispatch is not None
-            and (protocol.state.dispatch_modes or protocol.dispatches(type(t)))
+            and overrides.dispatch is not None
+            and (overrides.state.dispatch_modes or protocol.dispatches(type(t)))
         ):
             engine.gradient_like(t.shape, t.dtype, None, i)  # for its errors
             with modes.unrecorded():
@@ -100,7 +101,7 @@ def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
     """Convert cotangents to what the engine takes: tensors when recording, else arrays."""
     if create_graph:
         return [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
-    if protocol.dispatch is not None:
+    if overrides.dispatch is not None:
         return cotangents  # the engine sees what its nodes want
     return [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import devices, dtypes
-from torchlike._core.dispatch import forms
+from torchlike._extensions.overrides import python_signatures
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 from torchlike.fx import _names
 from torchlike.nn.modules.module import Module
@@ -89,9 +89,9 @@ def _signature_of(schema: FunctionSchema) -> inspect.Signature:
 
 
 @functools.cache
-def _known_forms() -> dict[str, dict[str, forms.Form]]:
+def _known_forms() -> dict[str, dict[str, python_signatures.Form]]:
     rooms = {"torch.nn.functional": "nn.functional", "torch.functional": ""}
-    return {place: forms.table(room) for place, room in rooms.items()}
+    return {place: python_signatures.table(room) for place, room in rooms.items()}
 
 
 def _python_signature(function: Callable[..., Any]) -> inspect.Signature:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core import devices, modes, protocol
+from torchlike._core import devices, modes, overrides
 from torchlike._ops.aten.tags import Tag
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
@@ -113,7 +113,7 @@ class Operator:
         tensors = [x for x in (*flat, *call.opened(list(named.values()))) if isinstance(x, Tensor)]
         if self.autocasting and self._is_autocast(self.autocasting, tensors):
             return self.autocasting[self._device(tensors)](*args, **kwargs)
-        if self.above_autograd and not protocol.state.below_autograd:
+        if self.above_autograd and not overrides.state.below_autograd:
             kind = self._device(tensors)
             above = self.above_autograd.get(kind, self.above_autograd.get("default"))
             if above is not None:

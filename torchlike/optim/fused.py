@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, meta, modes, protocol
+from torchlike._core import dtypes, meta, modes, overrides
 from torchlike._core.dispatch.executable import unwatched
 from torchlike._core.dispatch.memory_order import strides_like
 from torchlike._core.dispatch.moving import beside
@@ -166,7 +166,7 @@ def update_group(
                     key, rule, [params[i] for i in part], [states[i] for i in part], scalars
                 )
             return
-    if protocol.dispatch is not None and any(p._handles for p in params):
+    if overrides.dispatch is not None and any(p._handles for p in params):
         handed_over(update_group, one_step, key, rule, params, states, scalars)
         return
     capture = modes.current.capture
@@ -267,7 +267,7 @@ def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) ->
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     if p._handles and shape is None:
         return NAMESPACES[""]["full_like"](p, value)
-    if p._handles and protocol.state.dispatch_modes:
+    if p._handles and overrides.state.dispatch_modes:
         return NAMESPACES[""]["full"](shape, value, dtype=dtypes.from_numpy_dtype(dtype))
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, memory_size, modes, protocol
+from torchlike._core import devices, dtypes, errors, memory_size, modes, overrides
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
 from torchlike._core.extension import add_method
@@ -416,7 +416,7 @@ def to_sparse(
     """Convert to coordinate form, without the zeros (the last dimensions stay dense when
     ``sparse_dim`` is less than all), or to a compressed ``layout``. Raises JitCaptureError under a
     jit, NotImplementedError under make_fx."""
-    if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
+    if any(getattr(mode, "makes_graph", False) for mode in overrides.state.dispatch_modes):
         raise NotImplementedError(
             "make_fx: to_sparse() depends on values, which a graph does not have. Make the sparse "
             "tensor outside"

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from torchlike._compat import old_signatures
-from torchlike._core import cells, errors, modes, protocol
+from torchlike._core import cells, errors, modes, overrides
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
 from torchlike._core.dispatch import out as outputs
@@ -68,7 +68,7 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
                 return run_with_sequences(spec, operands, statics)
             return run(spec, operands, statics)
         except TypeError as error:
-            if not protocol.is_unasked(error) or function in protocol.not_public:
+            if not overrides.is_unasked(error) or function in overrides.not_public:
                 raise  # of what is not public, whoever called it is asked
             if out is not None:
                 kwargs["out"] = out
@@ -107,7 +107,7 @@ def with_numbers_first(
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            if not protocol.is_unasked(error):
+            if not overrides.is_unasked(error):
                 raise
             return reordered(*args, **kwargs)
 
@@ -251,7 +251,7 @@ def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any],
             )
         for k, element in enumerate(o):
             if not isinstance(element, Tensor):
-                raise protocol.no_tensor(
+                raise overrides.no_tensor(
                     element,
                     f"expected Tensor as element {k} in argument {i}, but got "
                     f"{type(element).__name__}",
@@ -289,7 +289,7 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
         if spec.takes_uninitialized:
             return value._read()
         raise ValueError(errors.uninitialized(spec.name))
-    raise protocol.no_tensor(
+    raise overrides.no_tensor(
         value,
         f"{spec.name}(): argument '{spec.schema.names[position]}' (position {position + 1}) must "
         f"be {kind.expects}, not {type(value).__name__}",

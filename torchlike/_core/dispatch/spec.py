@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core.dispatch import autocast
+from torchlike._core import modes
 from torchlike._core.dispatch import memory_order as memory_orders
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.facts import Facts, refuse_unknown
@@ -134,7 +134,8 @@ class OpSpec:
     ) -> Executable:
         """Make and remember the executable for this key."""
         plain = self.pure(statics, lengths)
-        pure = autocast.casting(plain, self.name)
+        state = modes.current.autocast
+        pure = plain if state is None else state.casting(plain, self.name)
         rule = None
         if self.from_output is not None and mask and pure is plain:
             rule = functools.partial(_call_rule, self.from_output, statics)

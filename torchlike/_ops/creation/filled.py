@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._compat import determinism
-from torchlike._core import casts, devices, dtypes, errors, layouts, modes, protocol, views
+from torchlike._core import casts, devices, dtypes, errors, layouts, modes, overrides, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.value_checks import refuse_unfit_tensor
 from torchlike._core.memory_size import allocating, check_bytes, check_count
@@ -265,7 +265,7 @@ def _like(name: str, default: Any) -> None:
         **kw: Any,
     ) -> Tensor:
         if not isinstance(input, Tensor):
-            raise protocol.no_tensor(
+            raise overrides.no_tensor(
                 input,
                 f"{name}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type(input).__name__}",

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, dtypes, errors, literals, modes, views
-from torchlike._core.dispatch import asking
 from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.registry import composite
+from torchlike._core.dispatch.registry import OP_FUNCTIONS, composite
 from torchlike._core.extension import add_method
 from torchlike._core.storage import Storage, host_value
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
@@ -153,7 +152,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     return on_array(ndarray)
 
 
-asking.hide(from_numpy)  # __torch_function__ is not told of it, __torch_dispatch__ is
+OP_FUNCTIONS.append(from_numpy)  # __torch_function__ is not told of it, __torch_dispatch__ is
 
 
 def warn_of_read_only(what: str, copied: str) -> None:

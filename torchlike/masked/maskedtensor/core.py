@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeIs
 
-from torchlike._core import dtypes, protocol
+from torchlike._core import dtypes, overrides
 from torchlike._core.extension import first_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
 from torchlike._core.storage import SparseStorage
 from torchlike._extensions import parts_array
+from torchlike._extensions.overrides import protocol
 from torchlike._extensions.parts_array import PartsArray
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime import trees
@@ -159,13 +160,13 @@ class MaskedTensor(TensorOfParts):
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         """Apply the rule for the function's name. Raises NotImplementedError where there is
         none."""
         if not all(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
         names = getattr(func, "__name__", ""), getattr(first_of(func), "__name__", "")
-        with protocol.DisableTorchFunctionSubclass():
+        with overrides.DisableTorchFunctionSubclass():
             for name in names:
                 if name in RULES:
                     return RULES[name](func, *args, **(kwargs or {}))

@@ -11,8 +11,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike._core.dispatch.registry import NAMESPACES, OPS
+from torchlike._extensions.overrides import protocol
 from torchlike._ops.aten import custom
 from torchlike._ops.aten.tags import Tag
 from torchlike._runtime.lazy import LazyModule
@@ -264,5 +265,5 @@ custom.NAMESPACES["aten"] = aten
 #: What takes calls apart is imported when the first class or mode has ``__torch_dispatch__``.
 _calling: Any = LazyModule("torchlike.ops._aten.calling")
 _layer_gradients: Any = LazyModule("torchlike.ops._aten.layer_gradients")
-protocol.dispatcher.by(lambda: _calling.dispatch)
+overrides.dispatcher.by(lambda: _calling.dispatch)
 custom.decomposition.by(lambda overload: _calling.rule_for(overload))

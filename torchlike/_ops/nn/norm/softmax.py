@@ -12,10 +12,9 @@ from jax import lax
 
 from torchlike._compat.synonyms import with_synonyms
 from torchlike._core import dtypes, errors
-from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.autocast import declare
+from torchlike._core.dispatch.facts import declare_autocast
 from torchlike._core.dispatch.memory_order import of_loop
-from torchlike._core.dispatch.registry import composite, export, op
+from torchlike._core.dispatch.registry import composite, declare_in_python, export, op
 from torchlike._core.dispatch.schema import (
     Bool,
     ComputedFloat,
@@ -118,7 +117,7 @@ def _family(
             dim = _implicit_dim(name, input.dim(), _stacklevel)
         return function(_cast(input, dtype), dim)
 
-    declare(name, autocast)
+    declare_autocast(name, autocast)
     for made in (plain, functional):
         made.__name__ = made.__qualname__ = name
         made.__doc__ = text
@@ -126,7 +125,7 @@ def _family(
         plain = with_synonyms(plain)
         export(plain, name, ("",))
         add_method(name, plain)
-    forms.declare(_F[0], name, functional)
+    declare_in_python(_F[0], name, functional)
     export(functional, name, _F)
 
 
