@@ -34,9 +34,13 @@ class Provided:
         """The rooms that provide it."""
         return [] if self.function is None else [self.function.__module__]
 
-    def __call__(self, *args: Any) -> Any:
+    def get(self) -> Callable[..., Any]:
+        """Return the function that is provided."""
         assert self.function is not None, f"not provided yet: {self.what}"
-        return self.function(*args)
+        return self.function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.get()(*args)
 
 
 class Signal:

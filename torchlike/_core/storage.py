@@ -29,7 +29,7 @@ from torchlike._core.cells import KINDS
 from torchlike._core.layouts import strided
 from torchlike._core.meta import MetaArray
 from torchlike._core.views.geometry import contiguous_strides, dense_order
-from torchlike._runtime import first_calls, late_checks, shared_memory, x64
+from torchlike._runtime import first_calls, late_checks, recycling, shared_memory, x64
 from torchlike._runtime.addresses import Address, address_of
 from torchlike._runtime.mapped_files import is_private
 from torchlike._runtime.transfer import to_device
@@ -288,6 +288,22 @@ class SparseStorage(Storage):
 
     def data_ptr(self) -> int:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+class LargeStorage(Storage):
+    """The cell of a large result, whose memory is for a later one when it goes (``recycling``)."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        if self.is_sole_owner():
+            recycling.put_aside(self.cell)
+
+
+def storage_of_large(array: Any) -> Storage:
+    """Return a storage for a result of `recycling.forward`."""
+    may_serve = modes.current.capture is None and recycling.is_large(array)
+    return (LargeStorage if may_serve else Storage)(array)
 
 
 class Unread(Storage):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import errors, modes, overrides
-from torchlike._core.dispatch.moving import placed
+from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dispatch.record import still
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.extension import add_method
@@ -93,7 +93,9 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
             continue
         on_host = t._view is None and type(t._storage.cell) is np.ndarray
         start = engine.gradient_like(t.shape, t.dtype, g, i, on_host)
-        cotangents.append(start if g is not None or host().is_default else placed(start, t.device))
+        cotangents.append(
+            start if g is not None or host().is_default else array_to_device(start, t.device)
+        )
     return edges, cotangents
 
 

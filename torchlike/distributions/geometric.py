@@ -6,8 +6,8 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core import modes
-from torchlike._core.dispatch.value_checks import require
 from torchlike._core.dtypes import finfo
+from torchlike._ops.value_checks import require
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import ByProbability

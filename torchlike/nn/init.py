@@ -16,12 +16,12 @@ import jax
 import numpy as np
 
 from torchlike._core import casts, overrides
-from torchlike._core.dispatch.memory_order import strides_like
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.meta import MetaArray
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.overrides.code_exchange import asks
 from torchlike._ops.creation.finishing import finish
+from torchlike._ops.memory_order import strides_like
 from torchlike._ops.random.random import randperm
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad

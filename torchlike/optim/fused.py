@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, meta, modes, overrides
+from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.executable import unwatched
-from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.moving import beside
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.storage import host_value
 from torchlike._extensions.sparse_array import SparseArray
+from torchlike._ops.memory_order import strides_like
 from torchlike._ops.unfused import unfused
 from torchlike._runtime import first_calls, mixed_operands, targets, x64
 from torchlike._runtime.first_calls import DECLINED
@@ -274,7 +274,7 @@ def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
     array: Any = meta.MetaArray(aval, kind)
     if not p.is_meta:
-        array = beside(host_value(np.full(aval, value, kind)), p)
+        array = array_to_device_of(host_value(np.full(aval, value, kind)), p)
     storage = p._storage.alike(array)
     if shape is None and not p.is_contiguous():
         storage.strides = strides_like(p._geometry)

@@ -18,14 +18,14 @@ from torchlike._core import cells, errors, modes, overrides
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
 from torchlike._core.dispatch import out as outputs
-from torchlike._core.dispatch import recycling, value_checks
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._core.dispatch.schema import Schema
 from torchlike._core.dispatch.spec import OpSpec, group
-from torchlike._core.storage import Storage
+from torchlike._core.provided import Provided
+from torchlike._core.storage import Storage, storage_of_large
 from torchlike._core.tensor_class import TENSOR_TYPES
-from torchlike._runtime import one_device
+from torchlike._runtime import one_device, recycling
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor, wrap
 
@@ -184,12 +184,12 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
             if out is DECLINED:
                 if on_host:
                     to_device(arrays, operands)
-                out = exe.forward(*arrays) if not exe.is_large else recycling.forward(exe, arrays)
+                out = exe.forward(*arrays) if not exe.is_large else _large(exe, arrays)
             if type(out) is tuple:
                 result = tuple([wrap(o) for o in out])
             else:
                 result = _new(Tensor)
-                result._storage = Storage(out) if not exe.is_large else recycling.storage(out)
+                result._storage = Storage(out) if not exe.is_large else storage_of_large(out)
     except Exception as error:
         kind = cells.kind_among(arrays)
         if kind is None:
@@ -216,6 +216,16 @@ def run_without_arrays(
         raise explain(error, name, arrays) from None
 
 
+def _large(exe: Executable, arrays: list[Any]) -> Any:
+    """Run the forward of an executable that has given a large result."""
+    if modes.current.capture is not None:
+        return exe.forward(*arrays)
+    return recycling.forward(exe, arrays)
+
+
+run_check = Provided("runs an op's check (of arrays, with a key) on the values of a call")
+
+
 def check_values(
     spec: OpSpec, arrays: Sequence[Any], statics: tuple[Any, ...], lengths: tuple[int, ...]
 ) -> None:
@@ -225,7 +235,7 @@ def check_values(
         grouped = group(arrays, lengths) if lengths else arrays
         spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]
 
-    value_checks.run(check, arrays, (spec, statics, lengths))
+    run_check(check, arrays, (spec, statics, lengths))
 
 
 def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...]) -> Any:

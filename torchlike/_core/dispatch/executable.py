@@ -25,9 +25,8 @@ import jax.numpy as jnp
 from jax import tree_util
 
 from torchlike._core import dtypes, meta, modes
-from torchlike._core.dispatch import recycling
 from torchlike._core.memory_size import check_bytes
-from torchlike._runtime import first_calls, targets, x64
+from torchlike._runtime import first_calls, recycling, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
 
 Aval = tuple[tuple[int, ...], Any]

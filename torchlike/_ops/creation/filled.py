@@ -14,7 +14,6 @@ import numpy as np
 from torchlike._compat import determinism
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes, overrides, views
 from torchlike._core.dispatch.registry import composite
-from torchlike._core.dispatch.value_checks import refuse_unfit_tensor
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
@@ -32,6 +31,7 @@ from torchlike._ops.creation.finishing import (
 )
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments
+from torchlike._ops.value_checks import refuse_unfit_tensor
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 from torchlike._runtime.inlining import AT_ONCE

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, dtypes, errors, literals, modes, views
-from torchlike._core.dispatch.memory_order import strides_like
 from torchlike._core.dispatch.registry import OP_FUNCTIONS, composite
 from torchlike._core.extension import add_method
 from torchlike._core.storage import Storage, host_value
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
 from torchlike._ops.creation.inferring import infer
+from torchlike._ops.memory_order import strides_like
 from torchlike.tensor import Tensor
 
 _ARRAYS = (np.ndarray, jax.Array)

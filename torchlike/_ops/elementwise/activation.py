@@ -18,7 +18,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
-from torchlike._core.dispatch.memory_order import like_first, of_loop
 from torchlike._core.dispatch.registry import (
     NAMESPACES,
     OPS,
@@ -39,6 +38,7 @@ from torchlike._core.dispatch.schema import (
     Str,
 )
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
+from torchlike._ops.memory_order import like_first, of_loop
 from torchlike._ops.promotion import in_float32
 from torchlike.tensor import Tensor
 

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike._core import dtypes, errors, overrides, views
-from torchlike._core.dispatch.memory_order import common_order, of_all
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Inputs, Int, require_tensor, require_tensors
 from torchlike._core.size import Size
 from torchlike._ops.creation.from_data import tensor as make_tensor
+from torchlike._ops.memory_order import common_order, of_all
 from torchlike._ops.promotion import result_dtype
 from torchlike.tensor import Tensor
 

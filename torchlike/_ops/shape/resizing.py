@@ -15,7 +15,6 @@ import numpy as np
 
 from torchlike._compat import determinism
 from torchlike._core import dtypes, errors, layouts, modes, views
-from torchlike._core.dispatch.memory_order import suggested_order
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.extension import add_method
@@ -27,6 +26,7 @@ from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View, step
 from torchlike._extensions.sharing import tensors_on
 from torchlike._ops.creation.filled import empty
+from torchlike._ops.memory_order import suggested_order
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._ops.shape.views.strided import whole_memory
 from torchlike.tensor import Tensor
