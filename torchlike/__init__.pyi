@@ -130,7 +130,7 @@ from torchlike._core.layouts import sparse_csr as sparse_csr
 from torchlike._core.layouts import strided as strided
 from torchlike._compat.printing import set_printoptions as set_printoptions
 from torchlike._core.size import Size as Size
-from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
+from torchlike._compat.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._ops.aten.tags import Tag as Tag
 from torchlike.jit._script import ScriptFunction as ScriptFunction
 from torchlike.jit._script import ScriptModule as ScriptModule

@@ -24,7 +24,6 @@ from torchlike._core.storage import Storage, device_array
 from torchlike._core.stored_values import StoredValues
 from torchlike._core.tensor_class import CLASS_OF, TensorMeta
 from torchlike._core.tensor_copies import TensorCopies, set_state
-from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View
 
 
@@ -260,10 +259,6 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         """
         start = self._storage.data_ptr()
         return start and start + self.storage_offset() * self.itemsize
-
-    def untyped_storage(self) -> UntypedStorage:
-        """Return the storage, as an object that can be compared and measured."""
-        return UntypedStorage(self._storage)
 
     def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point

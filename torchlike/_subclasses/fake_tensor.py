@@ -13,9 +13,9 @@ from typing import Any
 
 from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
 from torchlike._core import devices, errors, modes, overrides
-from torchlike._core.meta import MetaArray
 from torchlike._core.overrides import no_function
 from torchlike._core.size import Size, size_of
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.overrides import protocol
 from torchlike._ops.aten.tags import Tag
 from torchlike._subclasses.constants import Constants, is_one_value

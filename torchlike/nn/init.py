@@ -17,7 +17,7 @@ import numpy as np
 
 from torchlike._core import casts, overrides
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.overrides.code_exchange import asks
 from torchlike._ops.creation.finishing import finish

@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, meta, modes, overrides
+from torchlike._core import dtypes, modes, overrides
 from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.executable import unwatched
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.storage import host_value
+from torchlike._extensions import meta
 from torchlike._extensions.sparse_array import SparseArray
 from torchlike._ops.memory_order import strides_like
 from torchlike._ops.unfused import unfused

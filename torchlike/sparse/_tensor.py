@@ -16,7 +16,7 @@ from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
-from torchlike._core.storage import SparseStorage
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.sparse_array import SparseArray
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
@@ -54,7 +54,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
     is_sparse = True
 
     def __new__(cls, indices: Tensor, values: Tensor, size: Any, coalesced: bool) -> SparseTensor:
-        return cls._on(SparseStorage(SparseArray(indices, values, size, coalesced)))
+        return cls._on(PartsStorage(SparseArray(indices, values, size, coalesced)))
 
     # -- what it is --------------------------------------------------------------------------------
 

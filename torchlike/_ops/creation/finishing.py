@@ -9,7 +9,7 @@ import numpy as np
 from torchlike._core import devices, dtypes, errors, layouts, modes, views
 from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dispatch.out import check_overlap
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.memory_order import strides_like
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments

@@ -19,9 +19,9 @@ from torchlike._core.dispatch.inplace import update_with_sequences
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
 from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
 from torchlike._core.views import Alias, Geometry, SelectAt, step
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.indexing.gathering import missing_value, out_of_bounds

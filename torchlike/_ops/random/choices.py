@@ -15,10 +15,10 @@ from torchlike._core.dispatch.out import check_overlap
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.layouts import contiguous_format
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops import value_checks
 from torchlike._ops.memory_order import strides_like
 from torchlike._ops.outputs import given

@@ -23,10 +23,10 @@ from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.registry import op
 from torchlike._core.dispatch.schema import Input, Inputs
 from torchlike._core.memory_size import allocating
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.finishing import finish_into
 from torchlike._ops.memory_order import strides_like
 from torchlike._runtime import mixed_operands

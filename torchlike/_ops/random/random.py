@@ -10,7 +10,7 @@ import numpy as np
 from torchlike._core import casts, dtypes, modes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import plain_number, require_tensor
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import sized
 from torchlike._ops.creation.finishing import checked_size, numpy_dtype, out_dtype
 from torchlike._ops.outputs import given

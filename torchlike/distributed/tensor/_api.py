@@ -18,7 +18,7 @@ from jax.sharding import NamedSharding
 from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import full as plain_full
 from torchlike._ops.creation.finishing import numpy_dtype
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of, mesh_of_tracer

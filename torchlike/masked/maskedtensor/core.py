@@ -12,10 +12,10 @@ from typing_extensions import TypeIs
 from torchlike._core import dtypes, overrides
 from torchlike._core.extension import first_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
-from torchlike._core.storage import SparseStorage
 from torchlike._extensions import parts_array
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.parts_array import PartsArray
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime import trees
 from torchlike.tensor import Tensor
@@ -150,7 +150,7 @@ class MaskedTensor(TensorOfParts):
     @classmethod
     def _made(cls, data: Any, mask: Any) -> MaskedTensor:
         """Make a masked tensor of these very tensors."""
-        return cls._on(SparseStorage(PartsArray(data, (mask,), data.shape, None)))
+        return cls._on(PartsStorage(PartsArray(data, (mask,), data.shape, None)))
 
     @staticmethod
     def _from_values(data: Any, mask: Any) -> MaskedTensor:
