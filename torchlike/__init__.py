@@ -37,6 +37,8 @@ from torchlike._compat import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike._compat import places as _places  # noqa: E402
 from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
+from torchlike._compat import tensor_copies as _tensor_copies  # noqa: E402 - registers deepcopy
+from torchlike._compat import tensor_repr as _tensor_repr  # noqa: E402 - registers repr
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
 from torchlike._compat.printing import set_printoptions  # noqa: E402

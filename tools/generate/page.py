@@ -13,7 +13,7 @@ from torchlike._compat import absent_dtypes
 from torchlike._compat.unsupported import GAPS
 from torchlike._core import dtypes
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._core.extension import first_of
+from torchlike._runtime.function_objects import first_of
 
 INTRODUCTION = """# Operators
 

@@ -12,9 +12,9 @@ import numpy as np
 from torchlike._core import devices, dtypes, modes
 from torchlike._core.cells import KINDS
 from torchlike._core.errors import type_name
-from torchlike._core.extension import add_method
 from torchlike._core.storage import Storage, Unread
 from torchlike._runtime import mapped_files, shared_memory
+from torchlike.tensor import add_method
 
 
 class UntypedStorage:

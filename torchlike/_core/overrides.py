@@ -1,4 +1,5 @@
-"""Overrides: whether classes and modes may act in a public function's place, and which cannot.
+"""Overrides: whether classes and modes may act in a public function's place; the metaclass of
+Tensor, which notes what a class overrides as it is made.
 
 Nothing of it is on an op's path until something exists that could be asked. Then `enable` has the
 code of every public function exchanged for one that asks first. Who is asked, and how, is known in
@@ -14,7 +15,7 @@ from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.provided import Provided, Signal
+from torchlike._core.provided import Provided, Signal, class_made
 
 #: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
 Result = Any
@@ -217,3 +218,84 @@ class DisableTorchDispatch:
     def __exit__(self, *exc: object) -> None:
         state.dispatch_off, state.dispatch_modes = self._previous
         modes_changed()
+
+
+# -- the classes of tensors ------------------------------------------------------------------------
+
+#: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
+#: twice as fast as isinstance on the per-op path.
+TENSOR_TYPES: set[type] = set()
+#: The classes of tensors whose storages hold something other than an array.
+CLASS_OF: dict[type, Any] = {}
+
+
+class _BaseOfViews:
+    """``Tensor._base``, as libraries compare it with the function they are asked about. (On a
+    tensor it is a plain attribute.)"""
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+        return self if tensor is None else tensor._base
+
+
+_base_of_views = _BaseOfViews()
+
+
+class TensorMeta(type):
+    """Note what each subclass of Tensor overrides, for dispatch and for ``isinstance``."""
+
+    #: Tensor itself, the first class made.
+    root: Any = None
+
+    _base = property(lambda cls: _base_of_views)
+
+    def __new__(
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        cell: type | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Make a subclass of Tensor and note what it  ``cell``: what the storages of this
+        class hold, where that is no array."""
+        cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
+        mcs.root = mcs.root or cls
+        TENSOR_TYPES.add(cls)
+        asked = cls.__torch_function__ is not no_function
+        handles = getattr(cls, "__torch_dispatch__", no_dispatch)
+        asked = asked or handles is not no_dispatch
+        ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"
+        said = {n for base in cls.__mro__ if base.__name__ != "Tensor" for n in vars(base)}
+        if not asked or (ours and not {"__torch_function__", "__torch_dispatch__"} & said):
+            PLAIN.add(cls)
+        else:
+            cls._on = classmethod(_on_with_overrides)
+            if handles is not no_dispatch:
+                cls._handles = True
+                # A class that says what operators do has no part in functions unless it says so.
+                said_function = getattr(cls.__torch_function__, "__func__", None)
+                if said_function is vars(mcs.root)["__torch_function__"].__func__:
+                    cls.__torch_function__ = no_function
+        if cell is not None:
+            CLASS_OF[cell] = cls
+        class_made(cls)
+        return cls
+
+    def __init__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        cell: type | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, bases, namespace)
+
+
+def _on_with_overrides(cls: Any, storage: Any, view: Any = None) -> Any:
+    """Make a tensor as ``Tensor._on`` does, of a class that may be asked before a public function
+    runs, and have public functions ask from now on."""
+    enable()
+    if cls._handles:
+        start_dispatch()
+    return TensorMeta.root._on.__func__(cls, storage, view)

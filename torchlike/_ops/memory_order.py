@@ -15,7 +15,7 @@ from typing import Any
 
 from torchlike._core import layouts, views
 from torchlike._core.dispatch.spec import lay_out_loop
-from torchlike._core.tensor_class import TENSOR_TYPES
+from torchlike._core.overrides import TENSOR_TYPES
 
 
 def whatever_the_operands(rule: Any) -> Any:

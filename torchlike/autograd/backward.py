@@ -12,7 +12,6 @@ from torchlike._core import errors, modes, overrides
 from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dispatch.record import still
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import preserve_format, strided
 from torchlike._core.tape import (
     Edge,
@@ -33,7 +32,7 @@ from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
 from torchlike.autograd.partial import ConditionalGrad, array_of
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import Tensor, add_method, wrap
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:

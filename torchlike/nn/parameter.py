@@ -9,12 +9,10 @@ import numpy as np
 
 from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
-from torchlike._core.overrides import has_function, no_function
-from torchlike._core.tensor_class import TENSOR_TYPES
-from torchlike._core.tensor_copies import FIELDS
+from torchlike._core.overrides import TENSOR_TYPES, has_function, no_function
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.finishing import finish
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 
 def _empty() -> Tensor:

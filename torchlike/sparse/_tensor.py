@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, memory_size, modes, overrides
+from torchlike._core import devices, dtypes, errors, modes, overrides
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
 from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.sparse_array import SparseArray
@@ -34,7 +33,7 @@ from torchlike.sparse._elsewhere import (
     without_history,
 )
 from torchlike.sparse._geometry import WithoutMemory, own_method
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -359,7 +358,7 @@ def sparse_coo_tensor(
         shape = (*(int(n) + 1 for n in known.max(1, initial=-1)), *held.shape[1:])
     else:
         shape = ints(size)
-        memory_size.check_count(shape)
+        errors.check_count(shape)
     n, m = at.shape[0], held.dim() - 1
     if len(shape) != n + m:
         raise RuntimeError(

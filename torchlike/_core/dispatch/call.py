@@ -22,9 +22,9 @@ from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._core.dispatch.schema import Schema
 from torchlike._core.dispatch.spec import OpSpec, group
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.provided import Provided
 from torchlike._core.storage import Storage, storage_of_large
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._runtime import one_device, recycling
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor, wrap

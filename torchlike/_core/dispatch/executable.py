@@ -25,7 +25,7 @@ import jax.numpy as jnp
 from jax import tree_util
 
 from torchlike._core import dtypes, modes
-from torchlike._core.memory_size import check_bytes
+from torchlike._core.errors import check_bytes
 from torchlike._runtime import first_calls, recycling, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
 

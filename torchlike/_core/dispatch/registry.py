@@ -29,7 +29,8 @@ from torchlike._core.dispatch.facts import (
     refuse_unknown,
 )
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._core.extension import add_method, copy_of
+from torchlike._runtime.function_objects import copy_of
+from torchlike.tensor import add_method
 
 # -- the tables ------------------------------------------------------------------------------------
 

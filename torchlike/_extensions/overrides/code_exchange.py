@@ -18,9 +18,9 @@ from typing import Any
 
 from torchlike._core import overrides
 from torchlike._core.dispatch.registry import FACTS, NAMESPACES, OP_FUNCTIONS
-from torchlike._core.extension import copy_of
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.overrides.python_signatures import read, table
+from torchlike._runtime.function_objects import copy_of
 from torchlike.tensor import Tensor, all_attributes
 
 #: Tensor's attributes that PyTorch passes on by another name.

@@ -14,7 +14,6 @@ from jax import core
 from torchlike._core import cells, modes, tape
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._core.views import UNKNOWN
 from torchlike._extensions import meta
 from torchlike._extensions.sharing import tensors_on
@@ -44,7 +43,7 @@ from torchlike._runtime.trees import (
     unflatten_call,
 )
 from torchlike.autograd import saved
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import FIELDS, Tensor, wrap
 
 
 class Tracing:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import devices, dtypes, modes, overrides, views
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import strided
 from torchlike._core.views.geometry import dense_strides
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.wrapper_storage import WrapperStorage
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 def _make_subclass(

@@ -14,9 +14,9 @@ import numpy as np
 from torchlike._compat import determinism
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes, overrides, views
 from torchlike._core.dispatch.registry import composite
-from torchlike._core.memory_size import allocating, check_bytes, check_count
+from torchlike._core.errors import allocating, check_bytes, check_count
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import host_value
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._extensions import boxes
 from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.sparse_array import KINDS as SPARSE_KINDS

@@ -18,7 +18,6 @@ from torchlike._core.dispatch.copying import copy_
 from torchlike._core.dispatch.inplace import update_with_sequences
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
-from torchlike._core.extension import add_method
 from torchlike._core.views import Alias, Geometry, SelectAt, step
 from torchlike._extensions import boxes
 from torchlike._extensions.meta import MetaArray
@@ -36,7 +35,7 @@ from torchlike._ops.value_checks import (
     refuse_unfit,
     refuse_unfit_tensor,
 )
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import Tensor, add_method, wrap
 
 _INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "

@@ -22,7 +22,7 @@ from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.registry import op
 from torchlike._core.dispatch.schema import Input, Inputs
-from torchlike._core.memory_size import allocating
+from torchlike._core.errors import allocating
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._extensions import boxes

@@ -10,7 +10,6 @@ import numpy as np
 from typing_extensions import TypeIs
 
 from torchlike._core import dtypes, overrides
-from torchlike._core.extension import first_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
 from torchlike._extensions import parts_array
 from torchlike._extensions.overrides import protocol
@@ -18,6 +17,7 @@ from torchlike._extensions.parts_array import PartsArray
 from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime import trees
+from torchlike._runtime.function_objects import first_of
 from torchlike.tensor import Tensor
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]

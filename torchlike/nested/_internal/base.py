@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from torchlike._core import overrides
-from torchlike._core.extension import name_of
 from torchlike._extensions import parts_array
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.tensor_of_parts import TensorOfParts
+from torchlike._runtime.function_objects import name_of
 from torchlike.tensor import Tensor
 
 _INSTEAD = "its values(), or to_padded_tensor()"

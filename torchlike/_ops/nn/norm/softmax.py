@@ -24,14 +24,13 @@ from torchlike._core.dispatch.schema import (
     Int,
     require_tensor,
 )
-from torchlike._core.extension import add_method
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.memory_order import of_loop
 from torchlike._ops.promotion import in_float32, promoted, promoted_float, widened
 from torchlike._ops.reduce.reduction import axes, vector_norm
 from torchlike._ops.value_checks import refuse_where, values_of
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _F = ("nn.functional",)
 

@@ -12,7 +12,7 @@ import numpy as np
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, IntOrInts, Kind
-from torchlike._core.memory_size import check_bytes
+from torchlike._core.errors import check_bytes
 from torchlike._ops.checks import floats_only
 from torchlike._ops.elementwise import division
 from torchlike._ops.memory_order import of_first, of_first_row
