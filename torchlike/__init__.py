@@ -40,8 +40,11 @@ from torchlike import ops  # noqa: E402
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike._compat import places as _places  # noqa: E402
 from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
+from torchlike._compat import tensor_copies as _tensor_copies  # noqa: E402 - registers deepcopy
+from torchlike._compat import tensor_repr as _tensor_repr  # noqa: E402 - registers repr
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
+from torchlike._compat.printing import set_printoptions  # noqa: E402
 from torchlike._compat.qschemes import (  # noqa: E402
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -69,6 +72,7 @@ from torchlike._compat.settings import (  # noqa: E402
 )
 from torchlike._compat.storage_types import STORAGE_TYPES as _STORAGE_TYPES  # noqa: E402
 from torchlike._compat.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
+from torchlike._compat.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._core import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike._core.devices import device, get_default_device, set_default_device  # noqa: E402
 from torchlike._core.dispatch import registry as _registry  # noqa: E402
@@ -98,9 +102,7 @@ from torchlike._core.layouts import (  # noqa: E402
 )
 from torchlike._core.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
 from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
-from torchlike._core.printing import set_printoptions  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
-from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._extensions import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike.autograd.anomaly_mode import (  # noqa: E402
@@ -188,9 +190,9 @@ from torchlike._compat.symbolic import (  # noqa: E402
 )
 from torchlike._compat.torch_version import __version__ as __version__  # noqa: E402
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
-from torchlike._core.dispatch.tags import Tag  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
 from torchlike._functorch.apis import vmap  # noqa: E402
+from torchlike._ops.aten.tags import Tag  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,

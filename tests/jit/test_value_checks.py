@@ -7,8 +7,8 @@ import pytest
 
 import torchlike as torch
 from tests.jit.value_check_cases import CASES
-from torchlike._core.dispatch import value_checks
 from torchlike._core.dispatch.registry import OPS
+from torchlike._ops import value_checks
 from torchlike._runtime import late_checks
 
 

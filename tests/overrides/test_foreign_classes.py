@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import torchlike as torch
-from torchlike._core import protocol
-from torchlike._core.dispatch import asking
+from torchlike._core import overrides
+from torchlike._extensions.overrides import code_exchange
 
 
 class Foreign:
@@ -23,10 +23,10 @@ X: Any = Foreign()
 
 @pytest.fixture(autouse=True)
 def asleep() -> Iterator[None]:
-    asking.rest()
-    assert not protocol.is_awake()
+    code_exchange.undo()
+    assert not overrides.are_enabled()
     yield
-    asking.rest()
+    code_exchange.undo()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_other_classes_get_pytorchs_words() -> None:
     other: Any = object()
     with pytest.raises(TypeError, match=r"must be Tensor, not object$"):
         torch.mean(other)
-    assert not protocol.is_awake()
+    assert not overrides.are_enabled()
 
 
 #: What reports another function from the second call on: ``-x`` is ``neg``.
@@ -69,7 +69,7 @@ def _answer(function: Callable[..., Any], count: int) -> Any:
     try:
         found = function(*[X] * count)
     except Exception as error:
-        if type(error) is TypeError and protocol.is_unasked(error):
+        if type(error) is TypeError and overrides.is_unasked(error):
             return "the next call"
         return None  # of too few arguments, or of their kind
     return found[0] if isinstance(found, tuple) and len(found) == 3 else None
@@ -82,13 +82,13 @@ def test_all_functions_are_asked_at_first_or_say_that_they_will_be() -> None:
     name that was called."""
     right, later, wrong = 0, 0, []
     for function in list(torch.overrides.get_testing_overrides())[::8]:
-        asking.rest()
-        protocol.wake()
+        code_exchange.undo()
+        overrides.enable()
         count = next((n for n in range(2, 6) if _answer(function, n) is not None), None)
         if count is None:
             continue
         expected = _answer(function, count)
-        asking.rest()
+        code_exchange.undo()
         first, second = _answer(function, count), _answer(function, count)
         if first == expected:
             right += 1
@@ -103,7 +103,7 @@ def test_all_functions_are_asked_at_first_or_say_that_they_will_be() -> None:
 
 def test_copies_and_other_names_ask_for_themselves() -> None:
     for function in (torch.arcsin, torch.Tensor.asin, torch.asin, torch.negative, torch.clip):
-        asking.rest()
+        code_exchange.undo()
         assert function(X, *[X] * (function is torch.clip))[0] is function
-    asking.rest()
+    code_exchange.undo()
     assert torch.addmm(X, X, X) == (torch.addmm, (X, X, X), {})

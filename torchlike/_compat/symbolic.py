@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike._core.size import SizeSymbol
 from torchlike._runtime.lazy import LazyModule
 
@@ -242,7 +242,7 @@ def _applied(function: Callable[..., Any], *args: Any) -> Any:
 
 def _noted(made: Any) -> Any:
     """Tell the innermost recording of a number that was computed, and return it."""
-    for mode in reversed(protocol.state.dispatch_modes):
+    for mode in reversed(overrides.state.dispatch_modes):
         note = getattr(mode, "note_number", None)
         if note is not None:
             note(made)

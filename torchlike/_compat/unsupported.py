@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from torchlike._core.dispatch.registry import NAMESPACES, export
-from torchlike._core.extension import add_method
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 class Gap(NamedTuple):

@@ -39,6 +39,8 @@ class StandIn:
     has_values: ClassVar[bool] = False
     #: Whether there is memory that could be shown, or written to.
     has_memory: ClassVar[bool] = True
+    #: Whether a tensor that holds it has an address.
+    has_address: ClassVar[bool] = True
     #: Whether its sum with an array is of another kind, and not written where the array was.
     adds_anew: ClassVar[bool] = False
 
@@ -87,6 +89,10 @@ class StandIn:
 
     def storage(self) -> Any:
         """Return the storage of a new tensor with this value; None for an ordinary one."""
+        return None
+
+    def reduced(self, storage: Any) -> tuple[Any, ...] | None:
+        """Return what a pickle keeps of a storage that holds it; None where that is an array's."""
         return None
 
     def check_write(self, storage: Any) -> None:

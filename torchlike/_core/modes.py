@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.running_capture import EAGER, RunningCapture
+from torchlike._runtime.running_capture import EAGER, RunningCapture
 
 
 class _Modes(threading.local):

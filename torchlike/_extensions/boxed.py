@@ -16,8 +16,8 @@ import jax
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.executable import Executable, flatten
 from torchlike._core.dispatch.record import execute, recorded, still
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.tape import gradient_edge
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._extensions.boxes import Batched, Box, Dual, Level, Mapped
 from torchlike.tensor import Tensor, wrap
 

@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import cells, errors, modes, printing
+from torchlike._compat import printing
+from torchlike._core import cells, errors, modes
 from torchlike._core.cells import StandIn
 from torchlike.tensor import Tensor
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._core import dtypes, modes, protocol
+from torchlike._core import dtypes, modes, overrides
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._jit.capture.effects import Effects
 from torchlike._jit.capture.scalars import is_device
@@ -63,7 +63,7 @@ def _held(fn: Any) -> Iterator[Tensor]:
 
 def _recording() -> Any:
     """Return the innermost mode of operators where it makes a graph (make_fx), else None."""
-    running = protocol.state.dispatch_modes
+    running = overrides.state.dispatch_modes
     return running[-1] if running and getattr(running[-1], "makes_graph", False) else None
 
 

@@ -5,6 +5,7 @@ creation and indexing build on them. Begin with ``elementwise/unary.py``.
 """
 
 # ruff: isort: skip_file
+from torchlike._ops import memory_order as memory_order
 from torchlike._ops.shape import views as views
 from torchlike._ops.creation import (
     filled as filled,

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import errors, modes, protocol
-from torchlike._core.dispatch.asking import asks
-from torchlike._core.dispatch.moving import placed
+from torchlike._core import errors, modes, overrides
+from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dispatch.record import still
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import preserve_format, strided
 from torchlike._core.tape import (
     Edge,
@@ -28,11 +26,13 @@ from torchlike._core.tape import (
 )
 from torchlike._extensions.boxed import VmapLevel
 from torchlike._extensions.boxes import Batched, reverse
+from torchlike._extensions.overrides import protocol
+from torchlike._extensions.overrides.code_exchange import asks
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
 from torchlike.autograd.partial import ConditionalGrad, array_of
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import Tensor, add_method, wrap
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
@@ -83,8 +83,8 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
         edges.append(edge)
         if (
             g is None
-            and protocol.dispatch is not None
-            and (protocol.state.dispatch_modes or protocol.dispatches(type(t)))
+            and overrides.dispatch is not None
+            and (overrides.state.dispatch_modes or protocol.dispatches(type(t)))
         ):
             engine.gradient_like(t.shape, t.dtype, None, i)  # for its errors
             with modes.unrecorded():
@@ -92,7 +92,9 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
             continue
         on_host = t._view is None and type(t._storage.cell) is np.ndarray
         start = engine.gradient_like(t.shape, t.dtype, g, i, on_host)
-        cotangents.append(start if g is not None or host().is_default else placed(start, t.device))
+        cotangents.append(
+            start if g is not None or host().is_default else array_to_device(start, t.device)
+        )
     return edges, cotangents
 
 
@@ -100,7 +102,7 @@ def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
     """Convert cotangents to what the engine takes: tensors when recording, else arrays."""
     if create_graph:
         return [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
-    if protocol.dispatch is not None:
+    if overrides.dispatch is not None:
         return cotangents  # the engine sees what its nodes want
     return [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
 

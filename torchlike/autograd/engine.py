@@ -20,7 +20,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import cells, errors, modes, protocol, views
+from torchlike._core import cells, errors, modes, overrides, views
 from torchlike._core.dispatch.record import OpNode
 from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._runtime import first_calls, mixed_operands
@@ -165,9 +165,9 @@ def _as_nodes_want(
     """Return whether gradients travel as tensors, and the first ones in that form: where the pass
     is recorded, or a node calls operators that classes and modes are to see. NotImplementedError
     where a mode makes a graph of operators (``make_fx``) and a node calls none."""
-    if protocol.dispatch is None:
+    if overrides.dispatch is None:
         return create_graph, cotangents
-    if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
+    if any(getattr(mode, "makes_graph", False) for mode in overrides.state.dispatch_modes):
         for node in nodes:
             if isinstance(node, OpNode) and not node.in_tensors:
                 raise NotImplementedError(
@@ -513,7 +513,7 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
             gradient = partial.array_of(gradient)
     if not create_graph and isinstance(gradient, Tensor):
-        if protocol.state.dispatch_modes or type(gradient) not in protocol.PLAIN:
+        if overrides.state.dispatch_modes or type(gradient) not in overrides.PLAIN:
             # In operators, so that who handles them sees them.
             leaf._set_grad(gradient.detach() if grad is None else grad.add_(gradient))
             return

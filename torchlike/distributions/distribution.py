@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.dispatch.value_checks import require
 from torchlike._core.size import Size
 from torchlike._ops import functions as f
+from torchlike._ops.value_checks import require
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import broadcast_all, lazy_property

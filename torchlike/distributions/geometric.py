@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.dispatch.value_checks import require
 from torchlike._core.dtypes import finfo
 from torchlike._ops import functions as f
+from torchlike._ops.value_checks import require
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import ByProbability

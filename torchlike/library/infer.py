@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import devices, dtypes
-from torchlike._core.dispatch.schema_language import _REQUIRED, Argument, FunctionSchema, Type
+from torchlike.ops._aten.schema_language import _REQUIRED, Argument, FunctionSchema, Type
 from torchlike.tensor import Tensor
 
 _BASES: dict[Any, str] = {

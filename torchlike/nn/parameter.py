@@ -9,12 +9,10 @@ import numpy as np
 
 from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
-from torchlike._core.protocol import asked, no_protocol
-from torchlike._core.tensor_class import TENSOR_TYPES
-from torchlike._core.tensor_copies import FIELDS
+from torchlike._core.overrides import TENSOR_TYPES, has_function, no_function
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.finishing import finish
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 
 def _empty() -> Tensor:
@@ -68,7 +66,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __module__ = "torchlike.nn.parameter"
     _is_param: bool = True
-    __torch_function__: Any = no_protocol
+    __torch_function__: Any = no_function
 
     def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Self:
         # Code that makes a Parameter of another's class and ``__dict__`` hands over what is empty
@@ -91,7 +89,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
         if requires_grad and data._inference and not modes.current.inference:
             raise RuntimeError(errors.INFERENCE_GRAD)
-        if data._handles or asked(type(data)):  # its class says what a tensor of it is
+        if data._handles or has_function(type(data)):  # its class says what a tensor of it is
             return _of_subclass(data, requires_grad)
         own = cls if type(data) in (Tensor, Parameter) else type(data)
         self = own._on(data._storage, data._view)

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import core
 
-from torchlike._core import errors, meta, modes
+from torchlike._core import errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
+from torchlike._extensions import meta
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.partial import GIVEN

@@ -44,8 +44,7 @@ from collections.abc import Callable
 
 from jax import monitoring
 
-from torchlike._core.dispatch import recycling
-from torchlike._runtime import xla_flags
+from torchlike._runtime import recycling, xla_flags
 from torchlike._runtime.environment_variables import ALLOCATOR
 
 # The parameters of mallopt(3) in glibc's malloc.h.

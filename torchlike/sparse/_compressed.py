@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes, printing
+from torchlike._compat import printing
+from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
 from torchlike._core.layouts import sparse_coo, sparse_csr
-from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.sparse_array import CompressedArray
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
@@ -52,7 +53,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
     def __new__(
         cls, compressed: Tensor, plain: Tensor, values: Tensor, size: Any, layout: Any
     ) -> CompressedTensor:
-        return cls._on(SparseStorage(CompressedArray(compressed, plain, values, size, layout)))
+        return cls._on(PartsStorage(CompressedArray(compressed, plain, values, size, layout)))
 
     # -- what it is --------------------------------------------------------------------------------
 

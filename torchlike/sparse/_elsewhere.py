@@ -22,8 +22,8 @@ import numpy as np
 
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.meta import MetaArray
 from torchlike._core.tape import Edge, Node, gradient_edge
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad

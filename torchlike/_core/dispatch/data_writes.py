@@ -16,9 +16,8 @@ from weakref import WeakKeyDictionary
 
 from torchlike._core import errors, modes
 from torchlike._core.dispatch.record import OpNode, ShownNode, shown_kinds
-from torchlike._core.extension import add_method
 from torchlike._core.storage import Storage
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _MOST = 8
 _looked = 0

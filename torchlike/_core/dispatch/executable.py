@@ -24,10 +24,9 @@ import jax
 import jax.numpy as jnp
 from jax import tree_util
 
-from torchlike._core import dtypes, meta, modes
-from torchlike._core.dispatch import recycling
-from torchlike._core.memory_size import check_bytes
-from torchlike._runtime import first_calls, targets, x64
+from torchlike._core import dtypes, modes
+from torchlike._core.errors import check_bytes
+from torchlike._runtime import first_calls, recycling, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
 
 Aval = tuple[tuple[int, ...], Any]
@@ -135,11 +134,11 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract",
         "_backward",
         "_donating",
         "_families",
         "_into",
+        "abstract",
         "by_numpy",
         "differentiable",
         "double",
@@ -206,7 +205,8 @@ class Executable:
         #: Whether it has given a large result, and of what kind for which operands (recycling.py).
         self.is_large = False
         self.large: dict[Any, Any] = {}
-        self._abstract: AbstractExecutable | None = None
+        #: The same on the meta device, once made (meta.py).
+        self.abstract: Any = None
         #: Executables of this one's backward, for create_graph.
         self.double: dict[Any, Executable] = {}
         #: False for an op whose derivative PyTorch does not define, though JAX would.
@@ -288,13 +288,6 @@ class Executable:
 
             self._into = first_calls.jit(pure, name=self.name, donate_argnums=0, keep_unused=True)
         return self._into
-
-    @property
-    def abstract(self) -> AbstractExecutable:
-        """The same on the meta device."""
-        if self._abstract is None:
-            self._abstract = AbstractExecutable(self)
-        return self._abstract
 
     def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the function of the wanted operands alone; integer outputs are returned as aux."""
@@ -425,24 +418,6 @@ class _Unmade:
             self._form = self._make()
             setattr(self._exe, self._slot, self._form)
         return self._form(*args)
-
-
-class AbstractExecutable(Executable):
-    """An executable on the meta device: every compiled form gives shapes and computes nothing."""
-
-    __slots__ = ()
-
-    def __init__(self, concrete: Executable) -> None:
-        for field in Executable.__slots__:
-            if hasattr(concrete, field):
-                setattr(self, field, getattr(concrete, field))
-        self.forward = functools.partial(meta.call, concrete.forward)
-        self.forward_vjp = functools.partial(meta.call, concrete.forward_vjp)
-        self._donating = self.forward
-        self._backward, self.double, self._abstract = {}, {}, self
-
-    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
-        return functools.partial(meta.call, super().backward(dropped_avals))
 
 
 def _aval(x: Any) -> tuple[Any, ...] | None:

@@ -38,7 +38,7 @@ class PublicFacts(TypedDict, total=False):
     #: Names that parameters have in other overloads of PyTorch's: ``{"tensor": "other"}``.
     other_names: Mapping[str, str]
     #: Whether PyTorch's function is written in Python, so that ``__torch_function__`` is given all
-    #: arguments by these names; or how it is given them, as text (forms.py). It holds in
+    #: arguments by these names; or how it is given them, as text. It holds in
     #: "nn.functional" if the function is there, else in "".
     python_signature: bool | str
     #: Whether all namespaces have the same object, as PyTorch has some. Else each has its own, as
@@ -99,6 +99,34 @@ class Facts(PublicFacts, total=False):
     reorders: bool
     #: It takes parameters of a lazy module, which have no shape yet.
     takes_uninitialized: bool
+
+
+#: device -> name -> "low", "float32" or "widest", as the ops' definitions say (``autocast=``). They
+#: follow PyTorch's lists, of its CPU and CUDA kernels, and of torch_xla for TPUs; what those
+#: compute otherwise without saying (matmul as a part) follows from the parts.
+AUTOCAST: dict[str, dict[str, str]] = {"cpu": {}, "cuda": {}, "xla": {}}
+_POLICIES = frozenset(("low", "float32", "widest"))
+
+
+def declare_autocast(name: str, policies: str | Mapping[str, str] | None) -> None:
+    """Note the policies in an op's definition: one for every device, or one for each of some.
+
+    Definitions of the same name share them: the op ``mse_loss`` and the public function that calls
+    it. ValueError for a device or a policy that there is not.
+    """
+    if policies is None:
+        return
+    if isinstance(policies, str):
+        policies = dict.fromkeys(AUTOCAST, policies)
+    for device, policy in policies.items():
+        if device not in AUTOCAST or policy not in _POLICIES:
+            raise ValueError(f"op {name}: there is no autocast policy {device}: {policy}")
+        AUTOCAST[device][name] = policy
+
+
+def has_autocast(name: str) -> bool:
+    """Return whether autocast has a policy for an op or public function of a name."""
+    return any(name in names for names in AUTOCAST.values())
 
 
 _KNOWN = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core import casts, dtypes, errors, modes, protocol, views
+from torchlike._core import casts, dtypes, errors, modes, overrides, views
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_inference
 from torchlike._runtime.first_calls.program import host
@@ -19,7 +19,7 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
     for t in targets:
         if not isinstance(t, Tensor):
             said = f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}"
-            raise protocol.no_tensor(t, said)
+            raise overrides.no_tensor(t, said)
     return tuple(targets)
 
 

@@ -11,19 +11,26 @@ its arguments, ``MulBackward0`` and its gradients to any order.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, Unpack
 
-from torchlike._core import dtypes, protocol
-from torchlike._core.dispatch import asking, call, forms
-from torchlike._core.dispatch import autocast as autocasts
+from torchlike._compat.synonyms import with_synonyms
+from torchlike._core import dtypes, modes
+from torchlike._core.dispatch import call
 from torchlike._core.dispatch import inplace as in_place
 from torchlike._core.dispatch import out as outs
-from torchlike._core.dispatch.facts import Facts, PublicFacts, refuse_unknown
+from torchlike._core.dispatch.facts import (
+    Facts,
+    PublicFacts,
+    declare_autocast,
+    has_autocast,
+    refuse_unknown,
+)
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._core.dispatch.synonyms import with_synonyms
-from torchlike._core.extension import add_method, copy_of
+from torchlike._runtime.function_objects import copy_of
+from torchlike.tensor import add_method
 
 # -- the tables ------------------------------------------------------------------------------------
 
@@ -33,6 +40,11 @@ OPS: dict[str, OpSpec] = {}
 FACTS: dict[str, dict[str, Any]] = {}
 #: Every public function: namespace ("", "nn.functional", "linalg", …) -> name -> function.
 NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {}
+#: The functions of ops and their in-place forms, public or not.
+OP_FUNCTIONS: list[Callable[..., Any]] = []
+#: Public functions that PyTorch writes in Python: namespace -> name -> a function of the same
+#: signature, and how it is passed on, as text, where that differs from it.
+PYTHON_FUNCTIONS: dict[str, dict[str, tuple[Callable[..., Any], str | None]]] = {}
 
 
 def clear_executables() -> None:
@@ -42,7 +54,6 @@ def clear_executables() -> None:
 
 
 dtypes.default_dtype_changed.call(clear_executables)
-protocol.woken.call(lambda: asking.wake_up(NAMESPACES))
 
 
 def names_with(fact: str) -> list[str]:
@@ -90,14 +101,33 @@ def _declare(
 ) -> None:
     """Tell those who ask by name what a definition says."""
     FACTS.setdefault(name, {}).update(facts)
-    autocasts.declare(name, facts.get("autocast"))
+    declare_autocast(name, facts.get("autocast"))
     outs.declare_refusal(name, facts.get("out_refusal"))
-    if not facts.get("overridable", True):
-        asking.silent.add(name)
     signature = facts.get("python_signature", False)
     if signature:
         space = "nn.functional" if "nn.functional" in namespaces else ""
-        forms.declare(space, name, fn, signature if isinstance(signature, str) else None)
+        declare_in_python(space, name, fn, signature if isinstance(signature, str) else None)
+
+
+def declare_in_python(
+    space: str, name: str, function: Callable[..., Any], text: str | None = None
+) -> None:
+    """Note that PyTorch writes a public function in Python: with the signature of ``function``, and
+    passed on as ``text`` says, if given."""
+    PYTHON_FUNCTIONS.setdefault(space, {})[name] = (function, text)
+
+
+def _autocasting(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Have a composite that has a policy run as the thread's autocast says, where one is on."""
+    if not has_autocast(name):
+        return fn
+
+    @functools.wraps(fn)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        state = modes.current.autocast
+        return fn(*args, **kwargs) if state is None else state.run(fn, name, args, kwargs)
+
+    return function
 
 
 def op(
@@ -131,13 +161,10 @@ def op(
         spec = OpSpec(fn, own, namespaces, facts)
         OPS[own] = spec
         _declare(spec.name, namespaces, fn, facts)
-        autocasts.watch(spec)
         function = call.function_of(spec)
         of_tensor = call.method_of(spec, function)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
-        asking.hide(function)
-        if twin is not None:
-            asking.hide(twin)
+        OP_FUNCTIONS.extend(f for f in (function, twin) if f is not None)
         if numbers_first:
             of_tensor = call.with_numbers_first(function, numbers_first, True)
             function = call.with_numbers_first(function, numbers_first)
@@ -178,7 +205,7 @@ def composite(
         fn.__qualname__ = own
         refuse_unknown(own, facts, PublicFacts)
         _declare(own, namespaces, fn, facts)
-        fn = with_synonyms(autocasts.composite(fn, own), facts.get("other_names"))
+        fn = with_synonyms(_autocasting(fn, own), facts.get("other_names"))
         one_object = facts.get("one_object", False)
         for public in (own, *aliases):
             export(fn, public, namespaces, one_object=one_object)

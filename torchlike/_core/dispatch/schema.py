@@ -15,9 +15,9 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from torchlike._core import casts, dtypes, modes, protocol
-from torchlike._core.dispatch import old_signatures
-from torchlike._core.dispatch.synonyms import SYNONYMS
+from torchlike._compat import old_signatures
+from torchlike._compat.synonyms import SYNONYMS
+from torchlike._core import casts, dtypes, modes, overrides
 from torchlike._runtime.jax_private.jaxprs import seems_symbolic
 from torchlike.tensor import Tensor
 
@@ -115,7 +115,7 @@ def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) 
     """Check that ``value``, an argument of a function that is made of other ops, is a tensor, and
     return it. TypeError in PyTorch's words for anything else."""
     if not isinstance(value, Tensor):
-        raise protocol.no_tensor(
+        raise overrides.no_tensor(
             value,
             f"{op}(): argument '{name}' (position {position}) must be Tensor, not "
             f"{type(value).__name__}",
@@ -128,7 +128,7 @@ def require_tensors(values: Any) -> Any:
     return them. TypeError in PyTorch's words for anything else among them."""
     for i, value in enumerate(values):
         if not isinstance(value, Tensor):
-            raise protocol.no_tensor(
+            raise overrides.no_tensor(
                 value,
                 f"expected Tensor as element {i} in argument 0, but got {type(value).__name__}",
             )

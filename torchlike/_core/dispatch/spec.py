@@ -6,12 +6,14 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core.dispatch import autocast
-from torchlike._core.dispatch import memory_order as memory_orders
+from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.facts import Facts, refuse_unknown
 from torchlike._core.dispatch.schema import Schema
-from torchlike._core.dispatch.short_rows import AsOneRow
+from torchlike._core.provided import Provided
+from torchlike._runtime.short_rows import AsOneRow
+
+lay_out_loop = Provided("gives results of elementwise ops their strides, as memory_order rules do")
 
 
 class OpSpec:
@@ -70,9 +72,9 @@ class OpSpec:
         self.grad_name = say("grad_name", f"{camel}Backward0")
         self.saved_names = {"input": "self", **say("saved_names", {})}
         #: The rule of memory_order.py that gives outputs their strides; None for row-major.
-        self.memory_order = say("memory_order") or (memory_orders.of_loop if elementwise else None)
+        self.memory_order = say("memory_order") or (lay_out_loop.get() if elementwise else None)
         #: Whether that rule is for operands of every order.
-        self.lays_out = self.memory_order in memory_orders.ALWAYS
+        self.lays_out = getattr(self.memory_order, "whatever_the_operands", False)
         #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
         self.casts_out = say("casts_out", elementwise)
         self.check = say("check")
@@ -134,7 +136,8 @@ class OpSpec:
     ) -> Executable:
         """Make and remember the executable for this key."""
         plain = self.pure(statics, lengths)
-        pure = autocast.casting(plain, self.name)
+        state = modes.current.autocast
+        pure = plain if state is None else state.casting(plain, self.name)
         rule = None
         if self.from_output is not None and mask and pure is plain:
             rule = functools.partial(_call_rule, self.from_output, statics)

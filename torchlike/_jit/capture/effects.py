@@ -26,9 +26,9 @@ from io import IOBase
 from types import TracebackType
 from typing import Any
 
+from torchlike._compat.printing import CAPTURED
 from torchlike._core import dtypes, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.printing import CAPTURED
 from torchlike._jit.capture.refusals import is_library_module
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import CellGuard, ValueGuard, same

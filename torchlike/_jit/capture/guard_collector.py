@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.errors import JitCaptureError, users_frame
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
 from torchlike._jit.capture.effects import Tables
 from torchlike._jit.capture.library_calls import asks, frozen
@@ -53,7 +52,7 @@ from torchlike._jit.guards.objects import (
     state_of,
 )
 from torchlike._jit.guards.weak import PROXIES, Reached
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 ATOMS = frozenset(
     (

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import modes
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import Storage
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._core.views import Geometry
 from torchlike._jit.guards.guard import same
 from torchlike._runtime import trees

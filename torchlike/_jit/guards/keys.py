@@ -12,10 +12,9 @@ import numpy as np
 
 from torchlike._core import devices
 from torchlike._core.size import Size
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.guards.sources import hooks_of
 from torchlike._runtime.trees import leaf_counts
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
 _BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))

@@ -14,14 +14,13 @@ from torchlike._core.dispatch.record import OpNode
 from torchlike._core.dispatch.view_history import reads_a_view
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import CallValues, GivenContainer, Number, Table
 from torchlike._jit.guards.guard import VALUES
 from torchlike._jit.guards.sources import ArgumentCell, CellSource, FixedCell, Slot, SlotCell
 from torchlike.autograd.partial import When
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 
 class FreedNode(Node):

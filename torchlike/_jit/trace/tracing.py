@@ -11,11 +11,11 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import cells, meta, modes, tape
+from torchlike._core import cells, modes, tape
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._core.views import UNKNOWN
+from torchlike._extensions import meta
 from torchlike._extensions.sharing import tensors_on
 from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
@@ -43,7 +43,7 @@ from torchlike._runtime.trees import (
     unflatten_call,
 )
 from torchlike.autograd import saved
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import FIELDS, Tensor, wrap
 
 
 class Tracing:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import devices, dtypes, layouts, modes
 from torchlike._core.dispatch.registry import composite
-from torchlike._core.dispatch.value_checks import require
+from torchlike._ops.value_checks import require
 from torchlike.tensor import Tensor
 
 _FAILED = (

@@ -9,11 +9,10 @@ import numpy as np
 
 from torchlike._core.dispatch.call import NUMBERS
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import add_method
-from torchlike._core.tensor_class import TENSOR_TYPES
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._ops.elementwise.pointwise import number_divided
 from torchlike._ops.elementwise.quotients import div_op
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _OTHERS = (Tensor, np.generic, np.ndarray)
 _table = NAMESPACES[""]

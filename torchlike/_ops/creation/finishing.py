@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes, errors, layouts, modes, views
-from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.moving import placed
+from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dispatch.out import check_overlap
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
+from torchlike._ops.memory_order import strides_like
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._runtime import x64
@@ -38,7 +38,7 @@ def finish(
     if target.type == "meta":
         array = MetaArray(array.shape, array.dtype)
     elif target.type != "cpu" or not host().is_default:
-        array = placed(array, target)
+        array = array_to_device(array, target)
     t = wrap(array)
     if modes.current.inference:
         t._inference = True

@@ -11,9 +11,9 @@ from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.inplace import twin_of
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Operand, Scalar, common_dtype
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import real_only
 from torchlike._ops.promotion import promoted, require_tensor
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 

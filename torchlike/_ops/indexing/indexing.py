@@ -16,27 +16,26 @@ import numpy as np
 from torchlike._core import casts, cells, dtypes, errors, modes, views
 from torchlike._core.dispatch.copying import copy_
 from torchlike._core.dispatch.inplace import update_with_sequences
-from torchlike._core.dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
-from torchlike._core.dispatch.value_checks import (
-    refuse_outside,
-    refuse_tensor,
-    refuse_unfit,
-    refuse_unfit_tensor,
-)
-from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
 from torchlike._core.views import Alias, Geometry, SelectAt, step
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.indexing.gathering import missing_value, out_of_bounds
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
+from torchlike._ops.memory_order import broadcast_strides, iterator_strides
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
 from torchlike._ops.shape.views.making import on_unread, unread
-from torchlike.tensor import Tensor, wrap
+from torchlike._ops.value_checks import (
+    refuse_outside,
+    refuse_tensor,
+    refuse_unfit,
+    refuse_unfit_tensor,
+)
+from torchlike.tensor import Tensor, add_method, wrap
 
 _INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "

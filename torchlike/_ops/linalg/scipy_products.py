@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import errors, modes, protocol, tape
+from torchlike._core import errors, modes, overrides, tape
 from torchlike._core.dispatch.record import rejoined
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tape import Node, gradient_edge
@@ -68,8 +68,8 @@ def directly(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         if (
-            protocol.state.busy
-            or type(other) not in protocol.PLAIN
+            overrides.state.busy
+            or type(other) not in overrides.PLAIN
             or not isinstance(other, Tensor)
         ):
             return Tensor.matmul(self, other)  # type: ignore[attr-defined]

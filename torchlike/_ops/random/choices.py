@@ -10,18 +10,17 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, modes, views
-from torchlike._core.dispatch import value_checks
-from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.out import check_overlap
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._core.layouts import contiguous_format
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
+from torchlike._ops import value_checks
+from torchlike._ops.memory_order import strides_like
 from torchlike._ops.outputs import given
 from torchlike._ops.random.drawing import (
     Sized,
@@ -36,6 +35,7 @@ from torchlike._ops.random.drawing import (
     refill,
     replace,
 )
+from torchlike._ops.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import bernoulli as coins
@@ -132,7 +132,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if kind.is_complex and input.numel():
         scalar = dtypes.scalar_type(kind)
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'")
-    result = drawn(wrap(beside(_bernoulli_each(input, generator, kind.numpy), input)), input)
+    result = drawn(
+        wrap(array_to_device_of(_bernoulli_each(input, generator, kind.numpy), input)), input
+    )
     return given(out, result, resizes=True)
 
 

@@ -18,17 +18,17 @@ from jax import core
 from jax.experimental import io_callback
 
 from torchlike._core import devices, errors, modes, views
+from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.inplace import assign
-from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.moving import beside
 from torchlike._core.dispatch.registry import op
 from torchlike._core.dispatch.schema import Input, Inputs
-from torchlike._core.memory_size import allocating
-from torchlike._core.meta import MetaArray
+from torchlike._core.errors import allocating
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.finishing import finish_into
+from torchlike._ops.memory_order import strides_like
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.jax_private.tracing import trace_state_clean
@@ -86,7 +86,7 @@ def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
     level: Any = boxes.top(cells)
     if level is None:
         made = sample(*parameters)
-        return made if host().is_default else wrap(beside(made._read(), parameters[0]))
+        return made if host().is_default else wrap(array_to_device_of(made._read(), parameters[0]))
     boxed = [type(c) in boxes.BOXES and c.level is level for c in cells]
     inside = [c.value if b else p for c, b, p in zip(cells, boxed, parameters, strict=True)]
     rows = [b and getattr(c, "batched", False) for c, b in zip(cells, boxed, strict=True)]
@@ -257,7 +257,7 @@ _RECORDED = {
 def replace(t: Tensor, values: Any, node: str) -> Tensor:
     """Write ``values`` into ``t`` in place of what it held, and return it. It stays in the graph
     where it was, with gradient zero before."""
-    values = beside(values, t)
+    values = array_to_device_of(values, t)
     if t.requires_grad and modes.current.grad_enabled:
         return _RECORDED[node](t, wrap(values))
     assign(t, wrap(values))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import casts, dtypes, errors, protocol
+from torchlike._core import casts, dtypes, errors, overrides
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import (
     Bool,
@@ -321,7 +321,7 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
             kwargs["dim"] = kwargs.pop("axis")
         other = args[0] if args else kwargs.get("other")
         if not isinstance(input, Tensor):
-            raise protocol.no_tensor(
+            raise overrides.no_tensor(
                 input,
                 f"{name}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type(input).__name__}",

@@ -13,23 +13,22 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike._compat.untyped_storage import UntypedStorage
 from torchlike._core import dtypes, errors, layouts, modes, views
-from torchlike._core.dispatch.memory_order import suggested_order
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.extension import add_method
-from torchlike._core.memory_size import allocating, check_bytes
-from torchlike._core.meta import MetaArray
+from torchlike._core.errors import allocating, check_bytes
 from torchlike._core.storage import SOLE_ATTRIBUTE, Storage
 from torchlike._core.tape import check_inference
-from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View, step
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.sharing import tensors_on
 from torchlike._ops.creation import determinism
 from torchlike._ops.creation.filled import empty
+from torchlike._ops.memory_order import suggested_order
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._ops.shape.views.strided import whole_memory
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 @composite(namespaces=())

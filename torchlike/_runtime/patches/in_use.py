@@ -109,7 +109,7 @@ ASKING = DeclaredPatch(
     "`__code__`, `__defaults__` and `__wrapped__` of torchlike's own public functions",
     when="once a class with `__torch_function__`, or a mode, appears",
     why="functions that nobody overrides take no time to ask",
-    files=("_core/dispatch/asking.py",),
+    files=("_extensions/overrides/code_exchange.py",),
     permanent="a class may have methods that count on it",
 )
 HUB = DeclaredPatch(

@@ -15,10 +15,10 @@ import numpy as np
 from jax import core
 from jax.sharding import NamedSharding
 
+from torchlike._compat.tensor_repr import repr_on_mesh
 from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import full as plain_full
 from torchlike._ops.creation.finishing import numpy_dtype
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of, mesh_of_tracer
@@ -27,7 +27,7 @@ from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, placements_of, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor.placement_types import Partial, Placement
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 Placements = Sequence[Placement] | None
 
@@ -258,6 +258,7 @@ def full_tensor(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
     return _whole.full_tensor(t, None, mesh, grad_placements)
 
 
+@repr_on_mesh.by
 def _repr_on_mesh(t: Tensor) -> str | None:
     found = where(t)
     if found is None:
@@ -276,7 +277,6 @@ for _function in (redistribute, full_tensor):
 for _function in (device_mesh, placements):
     add_method(_function.__name__, _OnMesh(_function, is_property=True))
 add_method("_local_tensor", _OnMesh(to_local, is_property=True))
-add_method("_repr_on_mesh", _repr_on_mesh)
 
 
 def place_(t: Tensor, mesh: DeviceMesh, to: NamedSharding) -> None:

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike.distributed.tensor._storage import in_own_memory
 from torchlike.tensor import Tensor, wrap
 

@@ -16,8 +16,8 @@ from jax import core
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
+from torchlike._extensions.meta import MetaArray
 from torchlike._runtime.jax_private import arrays
 from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh

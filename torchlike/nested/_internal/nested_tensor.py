@@ -12,8 +12,8 @@ import numpy as np
 from torchlike._core import errors, modes
 from torchlike._core.layouts import jagged, preserve_format
 from torchlike._core.size import Size, size_of
-from torchlike._core.storage import SparseStorage
 from torchlike._extensions.parts_array import PartsArray
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._runtime import trees
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.nested._internal.nested_int import (
@@ -88,7 +88,7 @@ class NestedTensor(Nested):
         shape = (n, *values.shape[:at], ragged, *values.shape[at + 1 :])
         parts = (offsets,) if lengths is None else (offsets, lengths)
         facts = _ragged_idx, dict(_metadata_cache or {})
-        made = cls._on(SparseStorage(PartsArray(values, parts, shape, facts)))
+        made = cls._on(PartsStorage(PartsArray(values, parts, shape, facts)))
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.dispatch.value_checks import refuse_tensor
 from torchlike._ops.indexing.masking import where
 from torchlike._ops.shape.joining import cat
+from torchlike._ops.value_checks import refuse_tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.container import ModuleList, Sequential
 from torchlike.nn.modules.linear import Linear

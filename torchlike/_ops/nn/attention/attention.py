@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core.dispatch import memory_order
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Bool, DType, Float, Input, OptFloat, OptInput, Str
 from torchlike._core.dtypes import c_name
+from torchlike._ops import memory_order
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.products import accumulated
 from torchlike._ops.nn.attention import kernels, spreading

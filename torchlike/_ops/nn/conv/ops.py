@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.dispatch.memory_order import of_any
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
 from torchlike._core.dtypes import c_name
 from torchlike._ops import checks
 from torchlike._ops.checks import scalar_type_of
+from torchlike._ops.memory_order import of_any
 from torchlike._ops.nn.conv.convolution import convolution, transposed
 from torchlike._ops.nn.pool.windows import fitting
 from torchlike.tensor import Tensor

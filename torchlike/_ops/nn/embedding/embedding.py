@@ -13,11 +13,11 @@ from jax import lax
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Float, Input, OptInput, OptInt, Str
-from torchlike._core.dispatch.value_checks import refuse_outside, refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.nn.embedding import sparse_rows
 from torchlike._ops.reduce.reduction import vector_norm
 from torchlike._ops.shape.joining import cat
+from torchlike._ops.value_checks import refuse_outside, refuse_where, values_of
 from torchlike.tensor import Tensor, wrap
 
 _F = ("nn.functional",)

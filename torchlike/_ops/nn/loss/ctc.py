@@ -18,11 +18,11 @@ from jax import lax
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Int, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.sequences import arange
 from torchlike._ops.loops import scan
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}

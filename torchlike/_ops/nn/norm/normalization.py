@@ -16,7 +16,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import casts, dtypes, errors, modes
-from torchlike._core.dispatch.memory_order import of_first, of_loop
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import (
     Bool,
@@ -31,6 +30,7 @@ from torchlike._core.dispatch.schema import (
 )
 from torchlike._core.tape import saving
 from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike._ops.memory_order import of_first, of_loop
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.pool.pooling import means_only
 from torchlike._ops.promotion import in_float32, promoted_float, widened

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place, check_inference, move_retained
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.shape.views.expanding import squeeze_overload
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:

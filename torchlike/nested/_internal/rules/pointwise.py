@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core.dispatch.registry import FACTS
-from torchlike._core.extension import name_of
+from torchlike._runtime.function_objects import name_of
 from torchlike.nested._internal.base import OTHERWISE
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor

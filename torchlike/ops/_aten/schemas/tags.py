@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 
 from torchlike._core.dispatch.registry import FACTS, names_with
-from torchlike._core.dispatch.tags import Tag
+from torchlike._ops.aten.tags import Tag
 from torchlike.ops._aten.schemas import overloads_of, schema, table
 
 _LISTED = {

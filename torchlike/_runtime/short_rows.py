@@ -19,8 +19,8 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import modes
 from torchlike._runtime import first_calls, targets
+from torchlike._runtime.jax_private.tracing import trace_state_clean
 
 #: Elements of a short row, and of an array where it matters.
 _SHORT = 128
@@ -50,9 +50,5 @@ class AsOneRow:
         return self.plain(x)
 
     def _of_short_rows(self, x: Any) -> jax.Array:
-        if modes.is_capturing() or not targets.is_cpu():
-            return self.plain(x)
-        try:
-            return self._flat(x)
-        except ValueError:  # within a trace of JAX's own, which takes no options
-            return self.plain(x)
+        # Within a trace the form would be a part of its program, which takes no options.
+        return self._flat(x) if targets.is_cpu() and trace_state_clean() else self.plain(x)

@@ -17,8 +17,6 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import modes
-from torchlike._core.cells import KINDS
 from torchlike._runtime import platforms
 
 _numbers = itertools.count(1)
@@ -42,11 +40,12 @@ class Address:
         self.version = -1
 
 
-def address_of(storage: Any) -> int:
+def address_of(storage: Any, may_move: bool) -> int:
     """Return the address at which the elements of a storage without host buffer begin.
 
     The address is good until the storage is written or dropped. A write may move the array; it
-    stays where it is if nothing else holds it.
+    stays where it is if nothing else holds it. Unless it ``may_move`` now, a storage whose array
+    is at another's address gets a number.
     """
     storage.concrete()  # no host value, which has another address once JAX has it
     if not _can_be_followed(storage.cell):
@@ -58,8 +57,8 @@ def address_of(storage: Any) -> int:
     holder = None if owner is None else owner()
     if holder is not storage:
         if holder is not None and _holds(holder, address):
-            if modes.is_capturing():
-                return _synthetic(storage)  # cells keep their arrays while they are captured
+            if not may_move:
+                return _synthetic(storage)
             storage.cell = jax.device_put(np.array(storage.cell), storage.cell.sharding)
             address = _pointer(storage.cell)
         _claim(storage, address)
@@ -67,7 +66,7 @@ def address_of(storage: Any) -> int:
 
 
 def _can_be_followed(cell: Any) -> bool:
-    if isinstance(cell, core.Tracer) or type(cell) in KINDS or type(cell) is np.ndarray:
+    if not isinstance(cell, jax.Array) or isinstance(cell, core.Tracer):
         return False
     devices = cell.sharding.device_set
     return len(devices) == 1 and platforms.is_cpu(next(iter(devices)))

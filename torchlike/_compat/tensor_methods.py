@@ -1,4 +1,4 @@
-"""The base of Tensor under which type checkers find its methods: see methods.pyi."""
+"""The base of Tensor under which type checkers find its methods: see tensor_methods.pyi."""
 
 
 class TensorMethods:

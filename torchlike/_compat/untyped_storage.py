@@ -14,6 +14,7 @@ from torchlike._core.cells import KINDS
 from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
 from torchlike._runtime import mapped_files, shared_memory
+from torchlike.tensor import add_method
 
 
 class UntypedStorage:
@@ -285,3 +286,11 @@ def read_as(storage: UntypedStorage, dtype: np.dtype) -> Unread:
     are left out."""
     memory = storage.memory()
     return Unread(None, memory[: memory.nbytes // dtype.itemsize * dtype.itemsize].view(dtype))
+
+
+def untyped_storage(self: Any) -> UntypedStorage:
+    """Return the storage, as an object that can be compared and measured."""
+    return UntypedStorage(self._storage)
+
+
+add_method("untyped_storage", untyped_storage)

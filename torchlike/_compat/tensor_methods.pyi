@@ -34,11 +34,15 @@ class TensorMethods:
         """Return the tensor for an array that a NumPy function made of a tensor's array. Bools become
 uint8, as in PyTorch."""
 
+    def __deepcopy__(self, memo: _dict[_int, Any]) -> Tensor: ...
+
     def __div__(self, other: Any) -> Tensor: ...
 
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __floordiv__(self, other: Any) -> Tensor: ...
+
+    def __format__(self, spec: _str) -> _str: ...
 
     def __ge__(self, other: Any) -> Tensor: ...
 
@@ -111,6 +115,8 @@ occur."""
 
     def __rdiv__(self, other: Any) -> Tensor:
         """Return ``other / self``."""
+
+    def __repr__(self, *, tensor_contents: Any = None) -> _str: ...
 
     def __rfloordiv__(self, other: Any) -> Tensor: ...
 
@@ -1857,6 +1863,9 @@ own)."""
 
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """Apply ``unsqueeze`` in place: this tensor's geometry changes, its memory does not."""
+
+    def untyped_storage(self) -> Any:
+        """Return the storage, as an object that can be compared and measured."""
 
     def values(self) -> Any:
         """RuntimeError: this tensor is of another layout than has ``values``."""

@@ -9,15 +9,16 @@ fuses them. Composites with a policy look at the state themselves (0.1 of their 
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, modes
+from torchlike._core.dispatch.facts import AUTOCAST, has_autocast
+from torchlike._core.dispatch.registry import OPS
 from torchlike.tensor import Tensor
 
 
@@ -27,32 +28,34 @@ class State(NamedTuple):
     device: str
     dtype: Any
 
+    def casting(self, pure: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """Return an op's pure function with the casts of this state."""
+        policy = AUTOCAST[self.device].get(name)
+        if policy is None:
+            return pure
 
-#: device -> name -> "low", "float32" or "widest", as the ops' definitions say (``autocast=``). They
-#: follow PyTorch's lists, of its CPU and CUDA kernels, and of torch_xla for TPUs; what those
-#: compute otherwise without saying (matmul as a part) follows from the parts.
-POLICIES: dict[str, dict[str, str]] = {"cpu": {}, "cuda": {}, "xla": {}}
-_NAMES_OF_POLICIES = frozenset(("low", "float32", "widest"))
+        def cast(*operands: Any) -> Any:
+            # A Python number is weakly typed, and takes the dtype of the tensors.
+            floats = [
+                getattr(x, "dtype", None) in _CAST and not getattr(x.aval, "weak_type", False)
+                for x in operands
+            ]
+            pairs = list(zip(operands, floats, strict=True))
+            target = _target(policy, self, {x.dtype for x, is_float in pairs if is_float})
+            return pure(*(x.astype(target) if is_float else x for x, is_float in pairs))
 
+        return cast
 
-def declare(name: str, policies: str | Mapping[str, str] | None) -> None:
-    """Note the policies in an op's definition: one for every device, or one for each of some.
-
-    Definitions of the same name share them: the op ``mse_loss`` and the public function that calls
-    it. ValueError for a device or a policy that there is not.
-    """
-    if policies is None:
-        return
-    if isinstance(policies, str):
-        policies = dict.fromkeys(POLICIES, policies)
-    for device, policy in policies.items():
-        if device not in POLICIES or policy not in _NAMES_OF_POLICIES:
-            raise ValueError(f"op {name}: there is no autocast policy {device}: {policy}")
-        POLICIES[device][name] = policy
-
-
-def _has_policy(name: str) -> bool:
-    return any(name in names for names in POLICIES.values())
+    def run(
+        self, fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a composite on tensors that are cast (recorded, so gradients come back as they went);
+        inside, autocast is off."""
+        given = cast_arguments(name, args, kwargs)
+        if given is None:
+            return fn(*args, **kwargs)
+        with switched_off():
+            return fn(*given[0], **given[1])
 
 
 #: float64 is never cast, nor is anything that is no float.
@@ -64,28 +67,6 @@ def _target(policy: str, state: State, present: Iterable[Any]) -> Any:
     if policy == "low":
         return state.dtype
     return _FLOAT32 if policy == "float32" or _FLOAT32 in present else state.dtype
-
-
-def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return an op's pure function with the casts of the thread's present autocast state."""
-    state = modes.current.autocast
-    if state is None:
-        return pure
-    policy = POLICIES[state.device].get(name)
-    if policy is None:
-        return pure
-
-    def cast(*operands: Any) -> Any:
-        # A Python number is weakly typed, and takes the dtype of the tensors.
-        floats = [
-            getattr(x, "dtype", None) in _CAST and not getattr(x.aval, "weak_type", False)
-            for x in operands
-        ]
-        present = {x.dtype for x, f in zip(operands, floats, strict=True) if f}
-        target = _target(policy, state, present)
-        return pure(*(x.astype(target) if f else x for x, f in zip(operands, floats, strict=True)))
-
-    return cast
 
 
 # -- ops -------------------------------------------------------------------------------------------
@@ -116,25 +97,24 @@ class _AutocastCache(dict[Any, Any]):
         self.plain.clear()
 
 
-_specs: list[Any] = []
 _caches: dict[int, _AutocastCache] = {}  # by the spec's id; specs live as long as the process
+#: The specs of ops that have a policy, of so many ops as there were when one was last looked for.
+_specs: list[Any] = []
+_known = 0
 _lock = threading.Lock()
 _on = 0
 
 
-def watch(spec: Any) -> None:
-    """Note a registered op; those with a policy are kept."""
-    if _has_policy(spec.name):
-        _specs.append(spec)
-
-
 def enter() -> None:
-    """Count one more autocast that is on somewhere in the process; the first has ops use caches
-    that tell states apart."""
-    global _on
+    """Count one more autocast that is on somewhere in the process; the first has ops that have a
+    policy use caches that tell states apart."""
+    global _on, _known
     with _lock:
         _on += 1
         if _on == 1:
+            if _known != len(OPS):
+                _specs[:] = [spec for spec in OPS.values() if has_autocast(spec.name)]
+                _known = len(OPS)
             for spec in _specs:
                 cache = _caches.get(id(spec))
                 if cache is None:
@@ -171,29 +151,10 @@ def _tensors(value: Any) -> Any:
             yield from _tensors(v)
 
 
-def composite(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Decorate a composite that has a policy; return the function itself without one.
-
-    Its tensors are cast (recorded, so gradients come back as they went), and inside it is off.
-    """
-    if not _has_policy(name):
-        return fn
-
-    @functools.wraps(fn)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        given = cast_arguments(name, args, kwargs)
-        if given is None:
-            return fn(*args, **kwargs)
-        with switched_off():
-            return fn(*given[0], **given[1])
-
-    return function
-
-
 def asks_of(name: str) -> bool:
     """Return whether the thread's present autocast state casts an op's arguments."""
     state = modes.current.autocast
-    return state is not None and name in POLICIES[state.device]
+    return state is not None and name in AUTOCAST[state.device]
 
 
 def cast_arguments(
@@ -204,7 +165,7 @@ def cast_arguments(
     if not asks_of(name):
         return None
     state = modes.current.autocast
-    policy = POLICIES[state.device][name]
+    policy = AUTOCAST[state.device][name]
     whole = (list(args), list(kwargs.values()))
     present = {t.dtype.numpy for t in _tensors(whole)} & _CAST
     kind = dtypes.from_numpy_dtype(_target(policy, state, present))

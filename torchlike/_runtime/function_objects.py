@@ -1,12 +1,10 @@
-"""Methods that stand in a room above their class: ops on Tensor, what needs views on a storage."""
+"""Function objects of further names: one for each place at which a function is public."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import CellType, FunctionType
 from typing import Any
-
-from torchlike.tensor import Tensor
 
 
 def copy_of(function: FunctionType, name: str) -> FunctionType:
@@ -42,23 +40,3 @@ def name_of(function: Any) -> str:
     """Return the name under which a public function has its rule: aliases have that of their
     original."""
     return getattr(first_of(function), "__name__", "")
-
-
-def add_method(name: str, function: Any, of: type = Tensor) -> None:
-    """Put a method on a class of this room. TypeError when the name is taken.
-
-    This is the only way in which a room gives something to a class below it. Tensor gets an object
-    of its own: ``__torch_function__`` tells ``torch.add`` from ``torch.Tensor.add``.
-    """
-    if name in of.__dict__:
-        raise TypeError(f"{of.__name__}.{name} is defined twice")
-    if of is Tensor and isinstance(function, FunctionType):
-        function = copy_of(function, name)
-        function.__module__, function.__qualname__ = "torchlike", f"Tensor.{name}"
-    elif of is Tensor and isinstance(function, property):
-        parts: tuple[Any, ...] = (function.fget, function.fset, function.fdel)
-        function = property(
-            *(copy_of(f, name) if isinstance(f, FunctionType) else f for f in parts),
-            doc=function.__doc__,
-        )
-    setattr(of, name, function)

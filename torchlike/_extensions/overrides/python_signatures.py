@@ -17,6 +17,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from torchlike._core.dispatch.registry import PYTHON_FUNCTIONS
+
 
 class Form(NamedTuple):
     """How one function passes itself on."""
@@ -111,24 +113,14 @@ def read(line: str) -> tuple[str, Form]:
     return name, Form(groups[0] + groups[1] + groups[2], defaults, groups[0], groups[1])
 
 
-#: namespace -> name -> a function, and its form as text where it differs from the signature.
-_declared: dict[str, dict[str, tuple[Callable[..., Any], str | None]]] = {}
-
-
-def declare(space: str, name: str, function: Callable[..., Any], text: str | None = None) -> None:
-    """Note that PyTorch writes a public function in Python: with the signature of ``function``, and
-    passed on as ``text`` says, if given."""
-    _declared.setdefault(space, {})[name] = (function, text)
-
-
 def names(space: str) -> frozenset[str]:
     """Return the functions of a namespace that PyTorch writes in Python."""
-    return frozenset(_declared.get(space, ()))
+    return frozenset(PYTHON_FUNCTIONS.get(space, ()))
 
 
 def form_of(space: str, name: str) -> Form:
     """Return the form of a function that PyTorch writes in Python. KeyError for another one."""
-    return _form(name, *_declared[space][name])
+    return _form(name, *PYTHON_FUNCTIONS[space][name])
 
 
 def of_function(function: Callable[..., Any]) -> Form:
@@ -152,7 +144,7 @@ def table(room: str) -> dict[str, Form]:
     if room == "Tensor":
         lines = _TENSOR.replace("\n    ", " ").splitlines()
         return dict(read(line) for line in lines if line)
-    declared = _declared.get(room, {})
+    declared = PYTHON_FUNCTIONS.get(room, {})
     return {name: _form(name, function, text) for name, (function, text) in declared.items()}
 
 

@@ -19,6 +19,7 @@ from jax import core, lax
 
 from torchlike._core import casts, cells, modes
 from torchlike._core.casts import NUMBERS
+from torchlike._core.dispatch.call import run_check
 from torchlike._core.dispatch.executable import Executable
 from torchlike._runtime import value_check
 from torchlike._runtime.mixed_operands import own_values
@@ -112,6 +113,7 @@ def _flag(bad: Any, error: type[Exception], words: str, picked: Sequence[Any]) -
 # -- where checks are run --------------------------------------------------------------------------
 
 
+@run_check.by
 def run(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> None:
     """Run ``check(*arrays)``, with the values of this call, or (in a capture) of each call of the
     program. ``key`` stands for all that the check depends on beside the arrays."""

@@ -1,162 +1,38 @@
-"""``__torch_function__``: whose classes are asked before a public function runs.
+"""``__torch_function__``: whose classes and modes are asked before a public function runs, in which
+order, and what is passed to them.
 
-Nothing of it is on an op's path until something exists that could be asked. Then ``wake`` lets the
-rooms above exchange the code of every public function for one that comes here first (see
-``_core/dispatch/asking.py``). State is kept for each thread.
+The code of every public function comes here once anybody could be asked (``code_exchange.py``).
 """
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from torchlike._core import modes
-from torchlike._core.provided import Provided, Signal
+from torchlike._core import overrides
+from torchlike._core.overrides import (
+    PLAIN,
+    DisableTorchFunctionSubclass,
+    Disabling,
+    Result,
+    enable,
+    has_function,
+    modes_changed,
+    no_dispatch,
+    no_function,
+    start_dispatch,
+    state,
+)
 
-#: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
-Result = Any
-
-
-class _State(threading.local):
-    def __init__(self) -> None:
-        #: The modes that are on, innermost last.
-        self.modes: list[Any] = []
-        #: Whether nobody is asked, and whether the classes of arguments are not.
-        self.off = False
-        self.subclasses_off = False
-        #: The modes with ``__torch_dispatch__`` that are on, innermost last.
-        self.dispatch_modes: list[Any] = []
-        #: Whether classes with ``__torch_dispatch__`` are not asked.
-        self.dispatch_off = False
-        #: What was recorded outside of each handler of operators that runs, innermost last.
-        self.outside: list[bool] = []
-        #: Whether kernels for the key Autograd are passed over: they are what is running.
-        self.below_autograd = False
-        #: Whether a mode of either kind is on.
-        self.busy = False
-
-
-state = _State()
-
-#: ``dispatch(public, plain, args, kwargs)``: a public function's call below ``__torch_function__``,
-#: where classes or modes have ``__torch_dispatch__``. Set by the room that knows aten's operators.
-dispatch: Callable[..., Any] | None = None
-dispatcher = Provided("gives `dispatch` once a class or mode has __torch_dispatch__")
-
-
-def start_dispatch() -> None:
-    """Let ``__torch_dispatch__`` be asked from now on."""
-    global dispatch
-    if dispatch is None and dispatcher.function is not None:
-        dispatch = dispatcher()
-
-
-#: Exact classes of arguments that have nothing to say: a set look-up. Tensor's own classes join.
-PLAIN: set[type] = {
-    int,
-    float,
-    bool,
-    complex,
-    str,
-    bytes,
-    type(None),
-    slice,
-    EllipsisType,
-    type,
-    FunctionType,
-    MethodType,
-    ModuleType,
-    type(len),
-}
 #: Containers in which arguments are looked for.
 _NESTS = (tuple, list)
 #: Accessors and methods of Tensor that say the class of their tensor to modes, plain as it may be.
 of_self: set[Any] = set()
-woken = Signal("public functions ask from now on whether a class or mode overrides them")
-_woken = False
-
-
-def wake() -> None:
-    """Let public functions ask from now on. Called before anything that could be asked exists."""
-    global _woken
-    if not _woken:
-        _woken = True
-        woken()
-
-
-def fall_asleep() -> None:
-    """Have ``wake`` act again: see ``_core.dispatch.asking.rest``."""
-    global _woken
-    _woken = False
-
-
-#: What the error of an argument notes whose class will be asked: an op is called again.
-_UNASKED = (
-    "It has __torch_function__, which is asked from the next call on; import torch.overrides to "
-    "have it asked from the start"
-)
-
-
-def is_unasked(error: TypeError) -> bool:
-    """Return whether the error is of an argument that is no tensor and whose class is to be asked,
-    met before anything had woken the protocol."""
-    return _UNASKED in getattr(error, "__notes__", ())
-
-
-#: Functions of ops that are not public themselves: filled as the protocol wakes.
-not_public: set[Any] = set()
-
-
-def no_tensor(value: Any, said: str) -> TypeError:
-    """Return the error for an argument that should be a tensor; ``said`` is PyTorch's message."""
-    if is_awake() or not asked(type(value)):
-        return TypeError(said)
-    wake()
-    error = TypeError(said)
-    error.add_note(_UNASKED)
-    return error
-
-
-def is_awake() -> bool:
-    """Return whether public functions ask the classes of their arguments."""
-    return _woken
-
-
-class _NoProtocol:
-    """No function, since those would take the instance they are looked up on as an argument."""
-
-    __name__ = "_disabled_torch_function_impl"
-
-    def __call__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Result:
-        with DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
-
-
-#: What a class says for ``__torch_function__`` that wants no part in it: functions run as they do
-#: on plain tensors, and give plain tensors.
-no_protocol = _NoProtocol()
 
 
 class Declined(TypeError):
     """All that have ``__torch_dispatch__`` gave NotImplemented."""
-
-
-class _NoDispatch:
-    __name__ = "_disabled_torch_dispatch_impl"
-
-    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Result:
-        with DisableTorchDispatch(), DisableTorchFunctionSubclass(), modes.unrecorded():
-            return func(*args, **(kwargs or {}))
-
-
-#: What a class says for ``__torch_dispatch__`` that has no part in it. Called, as by
-#: ``super().__torch_dispatch__``, it runs the operator on the tensors' own memory.
-no_dispatch = _NoDispatch()
 
 
 def dispatches(kind: type) -> bool:
@@ -189,6 +65,7 @@ def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
 def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, Any]) -> Result:
     """Run a call that no ``__torch_function__`` takes: by handlers of ``__torch_dispatch__``, or
     the ``plain`` code."""
+    dispatch = overrides.dispatch
     if dispatch is not None and (
         state.dispatch_modes or handlers((*args, *kwargs.values()) if kwargs else args)
     ):
@@ -203,13 +80,6 @@ def enter_below(
     return below(plain, public, args, kwargs)
 
 
-def asked(kind: type) -> bool:
-    """Return whether a class has a ``__torch_function__`` that is asked."""
-    if kind in PLAIN:
-        return False
-    return getattr(kind, "__torch_function__", None) not in (None, no_protocol)
-
-
 def _collect(
     values: Iterable[Any], found: list[Any], kinds: list[type], depth: int, tensors: bool = False
 ) -> None:
@@ -221,8 +91,8 @@ def _collect(
             if depth:
                 _collect(value, found, kinds, depth - 1, tensors)
         elif kind not in kinds and (
-            asked(kind)
-            or (tensors and kind in PLAIN and kind.__torch_function__ is not no_protocol)
+            has_function(kind)
+            or (tensors and kind in PLAIN and kind.__torch_function__ is not no_function)
         ):
             # Before the first of its bases, so that a subclass can override what they do.
             at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
@@ -273,7 +143,8 @@ def enter(
     kwargs: dict[str, Any],
 ) -> Result:
     """Run a call of a public function: its ``plain`` code, unless a mode or an argument's class
-    acts in its place. ``form``: how it passes itself on (``forms.py``), None for as it came.
+    acts in its place. ``form``: how it passes itself on (``python_signatures.py``),
+    None for as it came.
     """
     return _asked(public, plain, form, args, kwargs, False)
 
@@ -383,9 +254,9 @@ def name_of(public: Any) -> str:
 
 def push(mode: Any) -> None:
     """Switch a mode on."""
-    wake()
+    enable()
     state.modes.append(mode)
-    _changed()
+    modes_changed()
 
 
 def pop() -> object:
@@ -396,27 +267,23 @@ def pop() -> object:
     if not state.modes:
         raise RuntimeError("trying to pop from empty mode stack")
     mode = state.modes.pop()
-    _changed()
+    modes_changed()
     return mode
 
 
 def push_dispatch(mode: Any) -> None:
     """Switch a mode with ``__torch_dispatch__`` on."""
-    wake()
+    enable()
     start_dispatch()
     state.dispatch_modes.append(mode)
-    _changed()
+    modes_changed()
 
 
 def pop_dispatch() -> Any:
     """Switch the innermost of those modes off, and give it."""
     mode = state.dispatch_modes.pop()
-    _changed()
+    modes_changed()
     return mode
-
-
-def _changed() -> None:
-    state.busy = modes.current.seen_by_mode = bool(state.modes or state.dispatch_modes)
 
 
 class popped:
@@ -430,53 +297,7 @@ class popped:
         push(self._mode)
 
 
-class _Disabling:
-    _field = ""
-
-    def __enter__(self) -> None:
-        self._previous = getattr(state, self._field)
-        setattr(state, self._field, True)
-
-    def __exit__(self, *exc: object) -> None:
-        setattr(state, self._field, self._previous)
-
-
-class DisableTorchFunctionSubclass(_Disabling):
-    """``with DisableTorchFunctionSubclass():`` classes of arguments are not asked; modes are."""
-
-    _field = "subclasses_off"
-
-
-class without_dispatch_modes:
-    """``with without_dispatch_modes():`` no mode is asked with ``__torch_dispatch__``."""
-
-    def __enter__(self) -> None:
-        self._previous = state.dispatch_modes
-        if self._previous:
-            state.dispatch_modes = []
-            _changed()
-
-    def __exit__(self, *exc: object) -> None:
-        if self._previous:
-            state.dispatch_modes = self._previous
-            _changed()
-
-
-class DisableTorchDispatch:
-    """``with DisableTorchDispatch():`` neither classes of arguments nor modes are asked with
-    ``__torch_dispatch__``."""
-
-    def __enter__(self) -> None:
-        self._previous = state.dispatch_off, state.dispatch_modes
-        state.dispatch_off, state.dispatch_modes = True, []
-        _changed()
-
-    def __exit__(self, *exc: object) -> None:
-        state.dispatch_off, state.dispatch_modes = self._previous
-        _changed()
-
-
-class DisableTorchFunction(_Disabling):
+class DisableTorchFunction(Disabling):
     """``with DisableTorchFunction():`` neither classes of arguments nor modes are asked."""
 
     _field = "off"

@@ -4,11 +4,12 @@ A storage on ``device="meta"`` holds a MetaArray. An op that meets one is not ru
 abstractly by ``jax.eval_shape``, through the same pure function and the same checks; so a model of
 any size is built, moved and stepped through without its memory.
 
-The simplest kind of cell (`cells`), and the only one that the heart itself has.
+The simplest kind of cell (`cells`).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,14 +18,18 @@ import numpy as np
 
 from torchlike._core import devices
 from torchlike._core.cells import StandIn
+from torchlike._core.dispatch.executable import Aval, Executable
 from torchlike._core.dtypes import DIFFERENTIABLE
 from torchlike._core.errors import NO_DATA, NO_ITEM
+from torchlike._core.storage import Storage
+from torchlike._core.storage import _rebuild_meta as rebuild_meta
 
 
 class MetaArray(StandIn):
     """A shape and a dtype without values."""
 
     __slots__ = ()
+    has_address = False
 
     def __init__(self, shape: Sequence[int], dtype: Any) -> None:
         self.shape = tuple(shape)
@@ -52,11 +57,11 @@ class MetaArray(StandIn):
         for a in arrays:
             if isinstance(a, jax.Array) and a.ndim and a.dtype in DIFFERENTIABLE:
                 raise RuntimeError("Tensor on device cpu is not on the expected device meta!")
-        return again(exe.abstract, arrays, operands)
+        return again(_abstract(exe), arrays, operands)
 
     @classmethod
     def backward(cls, node: Any, cotangents: list[Any]) -> Any:
-        backward = node.exe.abstract.backward(node.avals)
+        backward = _abstract(node.exe).backward(node.avals)
         return backward(node.saved, node.residuals, tuple(cotangents))
 
     @classmethod
@@ -65,6 +70,9 @@ class MetaArray(StandIn):
 
     def write_view(self, storage: Any, view: Any, array: Any, write: Callable[..., Any]) -> None:
         storage.version += 1
+
+    def reduced(self, storage: Any) -> tuple[Any, ...]:
+        return _rebuilt, (self.shape, self.dtype, storage.strides)
 
     def host_values(self, t: Any, asked: str, instead: str) -> np.ndarray:
         if t.numel() == 1 and asked != ".tolist()":
@@ -87,3 +95,37 @@ def involved(arrays: Any) -> bool:
 def call(function: Callable[..., Any], *arrays: Any) -> Any:
     """Evaluate ``function(*arrays)`` without computing: return MetaArrays for the results."""
     return jax.tree_util.tree_map(_meta, jax.eval_shape(function, *arrays))
+
+
+class AbstractExecutable(Executable):
+    """An executable on the meta device: every compiled form gives shapes and computes nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, concrete: Executable) -> None:
+        for field in Executable.__slots__:
+            if hasattr(concrete, field):
+                setattr(self, field, getattr(concrete, field))
+        self.forward = functools.partial(call, concrete.forward)
+        self.forward_vjp = functools.partial(call, concrete.forward_vjp)
+        self._donating = self.forward
+        self._backward, self.double, self.abstract = {}, {}, self
+
+    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
+        return functools.partial(call, super().backward(dropped_avals))
+
+
+def _abstract(exe: Executable) -> Executable:
+    if exe.abstract is None:
+        exe.abstract = AbstractExecutable(exe)
+    return exe.abstract
+
+
+def _rebuilt(shape: Sequence[int], dtype: Any, strides: tuple[int, ...] | None) -> Storage:
+    """Unpickle a storage without data."""
+    storage = Storage(MetaArray(shape, dtype))
+    storage.strides = strides
+    return storage
+
+
+rebuild_meta.by(_rebuilt)

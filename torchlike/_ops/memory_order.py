@@ -14,18 +14,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import layouts, views
-from torchlike._core.tensor_class import TENSOR_TYPES
-
-#: Rules of kernels that lay out their results in an order of their own.
-ALWAYS: set[Any] = set()
+from torchlike._core.dispatch.spec import lay_out_loop
+from torchlike._core.overrides import TENSOR_TYPES
 
 
 def whatever_the_operands(rule: Any) -> Any:
-    """Mark a rule that is called where all operands are row-major, too."""
-    ALWAYS.add(rule)
+    """Mark a rule of a kernel with an order of its own: it is called where all operands are
+    row-major, too."""
+    rule.whatever_the_operands = True
     return rule
 
 
+@lay_out_loop.by
 def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
     """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
 

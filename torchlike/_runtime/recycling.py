@@ -29,8 +29,6 @@ from typing import Any, Protocol
 import jax
 from jax import core
 
-from torchlike._core import modes
-from torchlike._core.storage import Storage
 from torchlike._runtime import targets
 
 #: Results of fewer bytes are left to the allocator.
@@ -73,7 +71,8 @@ def concerns(avals: Any) -> bool:
 
 
 def forward(exe: Recyclable, arrays: list[Any]) -> Any:
-    """Run ``exe.forward(*arrays)``, in the memory of an array put aside where there is one."""
+    """Run ``exe.forward(*arrays)``, outside any capture, in the memory of an array put aside where
+    there is one."""
     for a in arrays:
         if math.prod(getattr(a, "shape", ())) >= _FEWEST:
             break
@@ -92,24 +91,19 @@ def forward(exe: Recyclable, arrays: list[Any]) -> Any:
     return out
 
 
-class LargeStorage(Storage):
-    """The cell of a large result."""
-
-    __slots__ = ()
-
-    def __del__(self) -> None:
-        if self.is_sole_owner() and _is_concrete(self.cell) and not self.cell.is_deleted():
-            _free.append(self.cell)
-            # Without a lock: a garbage collection may come here again at any line.
-            while sum(a.nbytes for a in tuple(_free)) > _MOST:
-                _free.popleft()
+def is_large(array: Any) -> bool:
+    """Return whether a result of `forward` is worth putting aside when its cell goes."""
+    enough = math.prod(array.shape) >= _FEWEST
+    return enough and _bytes(array.shape, array.dtype) >= _LEAST
 
 
-def storage(array: Any) -> Storage:
-    """Make the cell for a result of `forward`."""
-    if math.prod(array.shape) < _FEWEST or _bytes(array.shape, array.dtype) < _LEAST:
-        return Storage(array)
-    return (Storage if modes.is_capturing() else LargeStorage)(array)
+def put_aside(array: Any) -> None:
+    """Keep an array that nothing holds any more for the next result of its kind."""
+    if _is_concrete(array) and not array.is_deleted():
+        _free.append(array)
+        # Without a lock: a garbage collection may come here again at any line.
+        while sum(a.nbytes for a in tuple(_free)) > _MOST:
+            _free.popleft()
 
 
 def _take(kind: Any) -> jax.Array | None:
@@ -131,8 +125,6 @@ def _take(kind: Any) -> jax.Array | None:
 def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
     """Return the key on which the result's shape and dtype depend; None where an operand has no
     values."""
-    if modes.is_capturing():
-        return None
     key = []
     for a in arrays:
         if not hasattr(a, "shape"):

@@ -3,7 +3,7 @@
 A function that is public under several names is one object for each (``torch.add``,
 ``torch.Tensor.add``, ``torch.Tensor.__add__``), since the protocol names the one that was called.
 All run the same code. Until something exists that could be asked, that is the op's own code, and a
-call pays nothing. ``wake_up`` gives each public function (the objects stay, whoever holds them)
+call pays nothing. ``exchange`` gives each public function (the objects stay, whoever holds them)
 code that looks at the classes of its arguments and at the modes, and goes on to the old code.
 """
 
@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from torchlike._core import protocol
-from torchlike._core.dispatch.forms import read, table
-from torchlike._core.extension import copy_of
+from torchlike._core import overrides
+from torchlike._core.dispatch.registry import FACTS, NAMESPACES, OP_FUNCTIONS
+from torchlike._extensions.overrides import protocol
+from torchlike._extensions.overrides.python_signatures import read, table
+from torchlike._runtime.function_objects import copy_of
 from torchlike.tensor import Tensor, all_attributes
 
 #: Tensor's attributes that PyTorch passes on by another name.
@@ -77,9 +79,6 @@ _UNDERSCORED = frozenset(_UNDERSCORED_TEXT.split())
 _MAKERS = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 #: Attributes of Tensor that do not ask: they are how the protocol itself makes its results.
 _TENSOR_SILENT = frozenset({"as_subclass", "jax"})
-#: Functions of the torch namespace that do not ask: those that only look at types, as their
-#: definitions say (``overridable=False``).
-silent: set[str] = set()
 #: Functions of nn.functional that PyTorch passes on by what they call: a method of Tensor ("." in
 #: front), or another function.
 _REPORTED_FUNCTIONS = {
@@ -116,7 +115,7 @@ _COPY_FREE_VARS = dis.opmap["COPY_FREE_VARS"]
 _WITHOUT_LINE = b"\xf8"
 
 
-def _template(*args: Any, **kwargs: Any) -> protocol.Result:
+def _template(*args: Any, **kwargs: Any) -> overrides.Result:
     plain: Any = "plain"
     classes: Any = "classes"
     state: Any = "state"
@@ -133,8 +132,8 @@ def _asking_code(
     variables: what it needs stands among its constants, as its globals are another file's."""
     code, public_name = _template.__code__, getattr(public, "__qualname__", plain.__name__)
     given = {
-        "classes": protocol.PLAIN,
-        "state": protocol.state,
+        "classes": overrides.PLAIN,
+        "state": overrides.state,
         "plain": plain,
         "map": map,
         "type": type,
@@ -198,7 +197,9 @@ def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str,
         if space == "aten":
             continue
         for name, value in entries.items():
-            if isinstance(value, FunctionType) and (space or name not in silent):
+            # Those of the torch namespace that only look at types do not ask.
+            overridable = space or FACTS.get(name, {}).get("overridable", True)
+            if overridable and isinstance(value, FunctionType):
                 yield space, name, value
 
 
@@ -207,33 +208,22 @@ _also: list[tuple[FunctionType, Any]] = []
 
 def asks(line: str) -> Callable[[Any], Any]:
     """Return a decorator that registers a Python function of a room above as one that asks too,
-    passed on as ``line`` says (see ``forms.py``)."""
+    passed on as ``line`` says (see ``python_signatures.py``)."""
 
     def mark(function: Any) -> Callable[..., Any]:
         _also.append((function, read(line)[1]))
-        if protocol.is_awake():
+        if overrides.are_enabled():
             _make_ask(function, function, _also[-1][1], False)
         return function
 
     return mark
 
 
-#: Functions of ops that are in no public namespace: only ``__torch_dispatch__`` sees them.
-_hidden: list[FunctionType] = []
-#: Those of them that turned out not to be public.
-not_public: set[FunctionType] = protocol.not_public
-
-
-def hide(function: Any) -> None:
-    """Note an op's function that may not be public."""
-    _hidden.append(function)
-
-
 #: The functions whose code was exchanged, with what they ran before.
 _exchanged: list[tuple[FunctionType, FunctionType]] = []
 
 
-def rest() -> None:
+def undo() -> None:
     """Give public functions their own code again. For tests, which share a process: whoever has an
     instance of a class that is asked must not call this."""
     with _lock:
@@ -246,7 +236,7 @@ def rest() -> None:
             del function.__wrapped__  # type: ignore[attr-defined]
             function.__dict__.update(plain.__dict__)
         _exchanged.clear()
-    protocol.fall_asleep()
+    overrides.disable()
 
 
 def of_rooms_above() -> list[Any]:
@@ -254,18 +244,19 @@ def of_rooms_above() -> list[Any]:
     return [function for function, _ in _also]
 
 
-def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
-    """Let all public functions of the tables, and Tensor's attributes, ask from now on."""
+@overrides.enabled.call
+def exchange() -> None:
+    """Let all public functions, and Tensor's attributes, ask from now on."""
     with _lock:
         done: set[int] = set()
         chosen: list[tuple[FunctionType, Any, Any, bool]] = []
-        forms = {space: table(space) for space in (*namespaces, "Tensor")}
+        forms = {space: table(space) for space in (*NAMESPACES, "Tensor")}
         chosen += [(function, function, form, False) for function, form in _also]
-        for space, name, function in functions(namespaces):
+        for space, name, function in functions(NAMESPACES):
             public: Any = function
             other = _REPORTED_FUNCTIONS.get(name, "") if space == "nn.functional" else ""
             if other:
-                public = namespaces[space].get(other) or vars(Tensor)[other[1:]]
+                public = NAMESPACES[space].get(other) or vars(Tensor)[other[1:]]
             chosen.append((function, public, forms[space].get(other or name), False))
         for name, value in attributes():
             if isinstance(value, property):
@@ -286,7 +277,8 @@ def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
             if id(function) not in done:
                 done.add(id(function))
                 _make_ask(function, public, form, operator)
-        hidden = [function for function in _hidden if id(function) not in done]
-        not_public.update(hidden)
+        # Only ``__torch_dispatch__`` sees what is in no public namespace.
+        hidden = [function for function in OP_FUNCTIONS if id(function) not in done]
+        overrides.not_public.update(hidden)
         for function in hidden:
             _make_ask(function, function, None, False, protocol.enter_below)
