@@ -171,7 +171,7 @@ def deliver(
     outputs = run.outputs
     cells = targets_of(what, arguments)
     write(cells, outputs)
-    is_late = program.words is not None and made is None
+    is_first = made is not None
     if made is None:
         made = [Storage(a) for a in outputs[n : n + what.n_made]]
     else:
@@ -205,7 +205,7 @@ def deliver(
     for i, condition in what.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
-    if is_late:
+    if program.words is not None and not is_first:
         undo = run.undo
         if program.gradient_slots is not None:
             undo = program.gradient_slots.undo(arguments, [value for _, value in bound], undo)
