@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,8 +21,6 @@ from torchlike._runtime import mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.trees import unflatten
 from torchlike.autograd.partial import When
-from torchlike.random.engine import Engine
-from torchlike.random.generator import Generator
 from torchlike.tensor import Tensor
 
 
@@ -174,8 +171,7 @@ def deliver(
     outputs = run.outputs
     cells = targets_of(what, arguments)
     write(cells, outputs)
-    if program.words is not None and made is None:
-        program.words.add(outputs[n + what.n_made], run.undo)
+    is_first = made is not None
     if made is None:
         made = [Storage(a) for a in outputs[n : n + what.n_made]]
     else:
@@ -209,6 +205,11 @@ def deliver(
     for i, condition in what.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
+    if program.words is not None and not is_first:
+        undo = run.undo
+        if program.gradient_slots is not None:
+            undo = program.gradient_slots.undo(arguments, [value for _, value in bound], undo)
+        program.words.add(outputs[n + what.n_made], undo)
     _switch(what, arguments, False)
     for template in what.kept:
         give(template, arguments, made, node)
@@ -254,34 +255,3 @@ def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
     if isinstance(boundary, Slot):
         return gradient_edge(boundary.value(arguments))
     return gradient_edge(boundary) if isinstance(boundary, Tensor) else boundary
-
-
-# -------------------------------------------------------------------------------------------------
-# Random generators of a program that checks values: a call that fails puts them back.
-
-
-#: Streams, and where each was.
-Marks = list[tuple[Engine, tuple[Any, ...]]]
-
-
-class Generators:
-    """The random generators that the calls of one program draw from."""
-
-    def __init__(self, generators: Sequence[Generator]) -> None:
-        self._generators = generators
-
-    def marks(self) -> Marks:
-        """Return where the streams are."""
-        engines = [generator.engine for generator in self._generators]
-        return [(engine, engine.mark()) for engine in engines]
-
-    def undo(self, before: Marks) -> Callable[[], None]:
-        """Return what puts the streams back to ``before``, when a call has just drawn."""
-        return functools.partial(_go_back, before, self.marks())
-
-
-def _go_back(before: Marks, after: Marks) -> None:
-    """Put streams back that nobody has drawn from since: what others drew stays drawn."""
-    for (engine, mark), (_, end) in zip(before, after, strict=True):
-        if engine.is_at(end):
-            engine.go_back(mark)

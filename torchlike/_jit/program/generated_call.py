@@ -140,18 +140,25 @@ class _Call(Source):
             self.line(f"{storage}.cell = o{i}; {storage}.version += 1")
         for i in range(made):
             self.line(f"m{i} = Storage(o{n + i})")
+        self._build_slots()
         if words is not None:
             undo = "None" if generators is None else "undo"
+            if (slots := program.gradient_slots) is not None:
+                values = "".join(f"b{i}, " for i in range(len(program.outputs.slots)))
+                undo = f"{self.name(slots.undo)}(arguments, ({values}), {undo})"
             self.line(f"{self.name(queue.append)}((o{n + made}, {self.name(words)}, {undo}))")
         self._bind_and_return()
         return self.function("call(arguments, numbers)")
 
+    def _build_slots(self) -> None:
+        for i, (_, template) in enumerate(self._program.outputs.slots):
+            self._build(f"b{i}", template)
+
     def _bind_and_return(self) -> None:
-        """Write the lines that build everything, bind the slots and return. Everything is built
+        """Write the lines that build the result, bind the slots and return. Everything is built
         before any slot is bound: one may hold what another one gets."""
         bound = []
-        for i, (slot, template) in enumerate(self._program.outputs.slots):
-            self._build(f"b{i}", template)
+        for i, (slot, _) in enumerate(self._program.outputs.slots):
             bound.append(f"{self.name(slot)}.bind(arguments, b{i})")
         leaves, structure = self._program.outputs.result
         for i, leaf in enumerate(leaves):

@@ -220,7 +220,7 @@ class CompiledNode(Node):
         found = gradient.executable(self.residuals, tuple(filled))
         if gradient.words is not None:
             *found, word = found
-            gradient.words.add(word)
+            gradient.words.read(word)  # before anything of it reaches a `.grad`
         if len(found) == len(whens) == n and all(c is not None for c in cotangents):
             return found
         conditions = [with_flags(when, found[n:]) for when in whens]

@@ -42,7 +42,6 @@ from torchlike._jit.guards.sources import (
 )
 from torchlike._jit.program.checks import agreement, checked
 from torchlike._jit.program.delivery import (
-    Generators,
     Gradient,
     Inputs,
     Outputs,
@@ -53,6 +52,7 @@ from torchlike._jit.program.delivery import (
 )
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
+from torchlike._jit.program.undoing import Generators, GradientSlots
 from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
 from torchlike._jit.trace.outputs import TraceResults
 from torchlike._runtime import targets
@@ -101,6 +101,8 @@ class Program:
     words: Words | None
     #: The random generators that a call draws from, where a check of values may undo it.
     generators: Generators | None
+    #: The gradients that a call binds, which a check of values may take back.
+    gradient_slots: GradientSlots | None
     #: What it depends on besides the call's key.
     guards: GuardSet
     #: What gives the numbers of a call, of its arguments; None where there are none.
@@ -348,6 +350,7 @@ def build(
         ),
         words=of_call,
         generators=Generators(found) if of_call and (found := capture.host.generators()) else None,
+        gradient_slots=GradientSlots.of(results.slot_outputs) if of_call else None,
         guards=_guards(results, capture, inputs, arguments, as_themselves),
         numbers=results.numbers,
         effects=results.effects,
