@@ -25,6 +25,7 @@ from torchlike._jit.capture.capture import Capture, guards_of
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import Table
 from torchlike._jit.guards.guard import GuardSet
+from torchlike._jit.guards.merged import merged
 from torchlike._jit.guards.modules import SlotGuard
 from torchlike._jit.guards.sources import (
     INPUT_KINDS,
@@ -392,7 +393,7 @@ def _guards(
     for slot, _ in results.slot_outputs:
         if not slot.of_tensor:
             rebound_slots.add(slot.owner, slot.name)
-    guards = GuardSet(found)
+    guards = GuardSet(found, merged)
     for guard in guards.of(SlotGuard):
         guard.slot.initial = None  # gradients of the first call would live as long as it
     return guards
