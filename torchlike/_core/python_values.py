@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from torchlike._core import dtypes, errors, layouts, literals, modes, views
 from torchlike._core.cells import KINDS
 from torchlike._core.methods import TensorMethods
-from torchlike._runtime import late_checks
+from torchlike._core.storage import Storage
+from torchlike._runtime import first_calls, late_checks
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 
 #: Dtypes that are ml_dtypes', not NumPy's own.
@@ -33,6 +35,13 @@ def _read_only(value: Any) -> np.ndarray:
         value.flags.writeable = False
         return value
     return np.asarray(value)
+
+
+def _keep_read(storage: Storage, value: np.ndarray) -> None:
+    """Keep a value that was read as the host value of its cell, where that may hold one."""
+    cell = storage.cell
+    if isinstance(cell, jax.Array) and not cell.committed and first_calls.takes(value):
+        storage.cell = value
 
 
 class PythonValues(TensorMethods):
@@ -73,7 +82,11 @@ class PythonValues(TensorMethods):
             # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
             # instead of a dispatch and a wait.
             return views.host_view(_read_only(storage.cell), view.geometry, self.dtype.numpy)
-        return _read_only(self._value_now())
+        found = _read_only(self._value_now())
+        # What is computed next of one number that was read (a loss), NumPy computes without XLA.
+        if found.size == 1 and view is None and storage.version == 0 and storage.host is None:
+            _keep_read(storage, found)
+        return found
 
     @property
     def _cdata(self: Any) -> int:

@@ -7,6 +7,7 @@ generated source for later calls.
 
 from __future__ import annotations
 
+import math
 import mmap
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -56,7 +57,7 @@ from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
 from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
 from torchlike._jit.trace.outputs import TraceResults
-from torchlike._runtime import targets
+from torchlike._runtime import first_calls, targets
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.mapped_files import PrivateMap, name_of
@@ -336,7 +337,9 @@ def build(
     return Program(
         forward=executable,
         inputs=inputs,
-        outputs=_outputs(results, [results.written[o] for o in order]),
+        outputs=_outputs(
+            results, [results.written[o] for o in order], _on_host(forward, results, ranks)
+        ),
         gradient=Gradient(
             cotangent_avals=results.cotangent_avals,
             behind=results.behind,
@@ -361,12 +364,23 @@ def build(
     )
 
 
-def _outputs(results: TraceResults, written: list[CellSource]) -> Outputs:
+def _on_host(forward: Any, results: TraceResults, ranks: Any) -> frozenset[int]:
+    """Return which of the results become host values at once: those of one number, where the
+    program is over when its call is. Sizes alone decide, so that runs repeat."""
+    if ranks is not None or not targets.runs_on_cpu() or not first_calls.is_brief(forward):
+        return frozenset()
+    first = len(results.written)
+    made = enumerate(forward.outvars[first : first + results.n_made])
+    return frozenset(i for i, v in made if math.prod(v.aval.shape) == 1)
+
+
+def _outputs(results: TraceResults, written: list[CellSource], on_host: frozenset[int]) -> Outputs:
     cells = [where.storage for where in written if isinstance(where, FixedCell)]
     return Outputs(
         written=written,
         written_cells=cells if len(cells) == len(written) else None,
         n_made=results.n_made,
+        on_host=on_host,
         ordinary=results.ordinary,
         slots=results.slot_outputs,
         slot_conditions=results.slot_conditions,
