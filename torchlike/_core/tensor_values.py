@@ -12,6 +12,7 @@ import math
 import weakref
 from typing import Any
 
+import jax
 import numpy as np
 
 from torchlike._compat.tensor_methods import TensorMethods
@@ -19,7 +20,7 @@ from torchlike._core import cells, dtypes, errors, layouts, modes, views
 from torchlike._core.cells import KINDS
 from torchlike._core.storage import Storage, device_array, host_value
 from torchlike._core.views import View
-from torchlike._runtime import late_checks
+from torchlike._runtime import first_calls, late_checks
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 
 # -- in its storage --------------------------------------------------------------------------------
@@ -221,6 +222,13 @@ def _read_only(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
+def _keep_read(storage: Storage, value: np.ndarray) -> None:
+    """Keep a value that was read as the host value of its cell, where that may hold one."""
+    cell = storage.cell
+    if isinstance(cell, jax.Array) and not cell.committed and first_calls.takes(value):
+        storage.cell = value
+
+
 class PythonValues(TensorMethods):
     """What `Tensor` has of them."""
 
@@ -259,7 +267,11 @@ class PythonValues(TensorMethods):
             # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
             # instead of a dispatch and a wait.
             return views.host_view(_read_only(storage.cell), view.geometry, self.dtype.numpy)
-        return _read_only(self._value_now())
+        found = _read_only(self._value_now())
+        # What is computed next of one number that was read (a loss), NumPy computes without XLA.
+        if found.size == 1 and view is None and storage.version == 0 and storage.host is None:
+            _keep_read(storage, found)
+        return found
 
     @property
     def _cdata(self: Any) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax import core
 
 from torchlike._core.storage import Storage
@@ -17,7 +18,7 @@ from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
 from torchlike._jit.program.node import node_of_call
 from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, number, once_each
-from torchlike._runtime import mixed_operands
+from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.trees import unflatten
 from torchlike.autograd.partial import When
@@ -67,6 +68,8 @@ class Outputs:
     #: The cells, where they are the same at each call.
     written_cells: list[Storage] | None
     n_made: int
+    #: Which of those hold one number, of a program that is over when its call is: host values.
+    on_host: frozenset[int]
     #: Which of those are of ordinary tensors, whose arrays leave the mesh that the program ran on.
     ordinary: tuple[int, ...]
     #: The slots that are bound, and to what; None to None.
@@ -173,7 +176,10 @@ def deliver(
     write(cells, outputs)
     is_first = made is not None
     if made is None:
-        made = [Storage(a) for a in outputs[n : n + what.n_made]]
+        made = [
+            Storage(on_host(a) if i in what.on_host else a)
+            for i, a in enumerate(outputs[n : n + what.n_made])
+        ]
     else:
         for storage, array in zip(made, outputs[n : n + what.n_made], strict=True):
             storage.cell = array
@@ -240,6 +246,12 @@ def deliver(
         slot.bind(arguments, value)
     result = found[0] if structure is None else unflatten(structure, found)
     return given.write(what.changes, numbers, result) if what.changes else result
+
+
+def on_host(array: Any) -> Any:
+    """Return a result as a host value, which is waited for; as it is where cells hold none now."""
+    values = np.asarray(array)
+    return values if first_calls.takes(values) else array
 
 
 def _switch(what: Outputs, arguments: Sequence[Tensor], requires_grad: bool) -> None:

@@ -23,6 +23,7 @@ from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._jit.guards.keys import PLAIN, ObjectKey, is_plain
 from torchlike._jit.guards.sources import CellSource, FixedCell
+from torchlike._jit.program.delivery import on_host
 from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
 from torchlike._runtime.trees import unflatten
@@ -104,6 +105,7 @@ class _Call(Source):
             forward=program.forward,
             getrefcount=getrefcount,
             new=object.__new__,
+            on_host=on_host,
             Storage=Storage,
             Tensor=Tensor,
             UNFIT=UNFIT,
@@ -139,7 +141,8 @@ class _Call(Source):
         for i, storage in enumerate(targets):
             self.line(f"{storage}.cell = o{i}; {storage}.version += 1")
         for i in range(made):
-            self.line(f"m{i} = Storage(o{n + i})")
+            is_on_host = i in program.outputs.on_host
+            self.line(f"m{i} = Storage({f'on_host(o{n + i})' if is_on_host else f'o{n + i}'})")
         self._build_slots()
         if words is not None:
             undo = "None" if generators is None else "undo"

@@ -7,6 +7,7 @@ generated source for later calls.
 
 from __future__ import annotations
 
+import math
 import mmap
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,7 @@ from torchlike._jit.capture.capture import Capture, guards_of
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import Table
 from torchlike._jit.guards.guard import GuardSet
+from torchlike._jit.guards.merged import merged
 from torchlike._jit.guards.modules import SlotGuard
 from torchlike._jit.guards.sources import (
     INPUT_KINDS,
@@ -55,7 +57,7 @@ from torchlike._jit.program.generated_call import generate_call, generate_guard
 from torchlike._jit.program.undoing import Generators, GradientSlots
 from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
 from torchlike._jit.trace.outputs import TraceResults
-from torchlike._runtime import targets
+from torchlike._runtime import first_calls, targets
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.mapped_files import PrivateMap, name_of
@@ -337,7 +339,9 @@ def build(
     return Program(
         forward=executable,
         inputs=inputs,
-        outputs=_outputs(results, [results.written[o] for o in order]),
+        outputs=_outputs(
+            results, [results.written[o] for o in order], _on_host(forward, results, ranks)
+        ),
         gradient=Gradient(
             cotangent_avals=results.cotangent_avals,
             behind=results.behind,
@@ -363,12 +367,23 @@ def build(
     )
 
 
-def _outputs(results: TraceResults, written: list[CellSource]) -> Outputs:
+def _on_host(forward: Any, results: TraceResults, ranks: Any) -> frozenset[int]:
+    """Return which of the results become host values at once: those of one number, where the
+    program is over when its call is. Sizes alone decide, so that runs repeat."""
+    if ranks is not None or not targets.runs_on_cpu() or not first_calls.is_brief(forward):
+        return frozenset()
+    first = len(results.written)
+    made = enumerate(forward.outvars[first : first + results.n_made])
+    return frozenset(i for i, v in made if math.prod(v.aval.shape) == 1)
+
+
+def _outputs(results: TraceResults, written: list[CellSource], on_host: frozenset[int]) -> Outputs:
     cells = [where.storage for where in written if isinstance(where, FixedCell)]
     return Outputs(
         written=written,
         written_cells=cells if len(cells) == len(written) else None,
         n_made=results.n_made,
+        on_host=on_host,
         ordinary=results.ordinary,
         slots=results.slot_outputs,
         slot_conditions=results.slot_conditions,
@@ -395,7 +410,7 @@ def _guards(
     for slot, _ in results.slot_outputs:
         if not slot.of_tensor:
             rebound_slots.add(slot.owner, slot.name)
-    guards = GuardSet(found)
+    guards = GuardSet(found, merged)
     for guard in guards.of(SlotGuard):
         guard.slot.initial = None  # gradients of the first call would live as long as it
     return guards
