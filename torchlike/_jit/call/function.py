@@ -25,7 +25,7 @@ from torchlike._jit.call.tracer import (
     capturing,
 )
 from torchlike._jit.guards.keys import NoKey, Numbers, signature, static_key
-from torchlike._jit.program.delivery import deliver, targets_of, write
+from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, write
 from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
 from torchlike._jit.program.program import WHY, Program, SharedOutside
 from torchlike._runtime import late_checks
@@ -36,6 +36,10 @@ from torchlike.tensor import Tensor
 
 #: After so many captures that could not be kept, say so (each call then compiles anew).
 _WARN_AFTER = 3
+#: After so many programs, one behind the other, that changed what they had read so that none of
+#: them fits the next call, calls of their kind run eagerly; and after so many in all.
+_MOST_UNSETTLED = 4
+_MOST_UNSETTLED_IN_ALL = 8
 #: After so many kinds of calls that cannot be compiled, try no further (PyTorch's limit, too).
 _GIVE_UP_AFTER = 8
 #: All functions there are, for ``reset_all``.
@@ -104,6 +108,8 @@ class JitFunction:
         #: Captures that could not be kept: in a row, by the key of the call, where the body
         #: changed the structure of modules or optimizers; all others under None.
         self._unkept: Counter[Any] = Counter()
+        #: Programs that did not fit the next call: in a row, in all, and when the last was made.
+        self._unsettled = 0, 0, 0
         self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
         self._recompiles = Recompiles(fn, self._name, self._numbers)
         self._fallback = fallback
@@ -120,8 +126,7 @@ class JitFunction:
         )
         #: Whether ``torch.compiler.set_stance`` speaks of it, and whether a stance let it run
         #: eagerly before it compiles.
-        self._heeds_stance = heeds_stance
-        self._deferred = False
+        self._heeds_stance, self._deferred = heeds_stance, False
         self.fell_back: dict[Any, str] = {}
         #: The places that stand in the way, of which it was warned.
         self._told: set[Any] = set()
@@ -159,6 +164,7 @@ class JitFunction:
         """Forget every compiled program: the next call compiles."""
         self._cache.clear()
         self._unkept.clear()
+        self._unsettled = 0, 0, 0
         if self._warm_up is not None:
             self._warm_up.clear()
         self.fell_back.clear()
@@ -198,6 +204,8 @@ class JitFunction:
                     return self._run(latest, tensors, ())
                 except SharedOutside:
                     return self._call_sharing(args, kwargs)
+                except CheckFailed:
+                    return self._call_plainly(args, kwargs)
         try:
             leaves, structure = flatten_arguments(args, kwargs)
         except RecursionError:
@@ -238,12 +246,15 @@ class JitFunction:
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
                 numbers = program.numbers_of(leaves, (args, kwargs)) if program.numbers else ()
                 if numbers is not None:
-                    if state.inline_cache is None and guard and not self._numbers.active:
+                    known = state.inline_cache is not None or program.numbers
+                    if not known and guard and not self._numbers.active:
                         state.inline_cache = generate_inline_cache(program.guards, args, whole)
                     try:
                         return self._run(program, tensors, numbers)
                     except SharedOutside:
                         return self._call_sharing(args, kwargs)
+                    except CheckFailed:
+                        return self._call_plainly(args, kwargs)
         call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
@@ -283,6 +294,8 @@ class JitFunction:
             if way is Way.COMPILED:
                 return self._compile(call), None
             return None, self._call_warming
+        except CheckFailed:
+            return None, self._call_plainly
         except SharedOutside as why:
             self._fall_back(call.key, str(why))
             return None, self._call_by_modules
@@ -316,7 +329,8 @@ class JitFunction:
             run.capture.host.fail()
             run.capture.undo_python()
             raise
-        run.capture.prints.let_out()
+        if not program.may_run_again:
+            run.capture.prints.let_out()
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
         numbers = program.numbers_of(call.leaves, call.given)
@@ -324,6 +338,8 @@ class JitFunction:
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
             self._look_at_first(traced, ran.outputs)
+            if program.may_run_again:
+                run.capture.prints.let_out()
         result = deliver(program, call.tensors, ran, made, numbers, known)
         del made, known
         if run.modes_left is not None:
@@ -333,6 +349,8 @@ class JitFunction:
                 self._unkept.pop(asked, None)
                 self._cache.keep(key, program)
                 self._tracer.say_recorded(run)
+                if program.outputs.outside:
+                    self._count_unsettled(traced, asked)
             else:
                 self._count_unkept(program, asked)
                 if run.capture.observer.weak:
@@ -353,7 +371,33 @@ class JitFunction:
                 self._cache.keep(key, program)
 
         assert program.words is not None
-        program.words.read(outputs[n + what.n_made], undo)
+        try:
+            program.words.read(outputs[n + what.n_made], undo)
+        except Exception as error:
+            if program.may_run_again:  # what the body does before is done
+                raise CheckFailed from error
+            raise
+
+    def _count_unsettled(self, traced: Traced, asked: Any) -> None:
+        """Count a program that changed what it had read, and so does not fit a call like the one
+        that it was made for; run such calls eagerly when there are too many."""
+        call, _, run, program = traced
+        changed = program.guards.explain(call.tensors)
+        if not changed and program.numbers_of(call.leaves, call.given) is None:
+            changed = run.outside.explain_numbers(run.numbers.static_places)
+        if not changed:
+            return
+        in_row, in_all, at = self._unsettled
+        in_row = in_row + 1 if at == self._calls - 1 else 1
+        self._unsettled = in_row, in_all + 1, self._calls
+        if in_row >= _MOST_UNSETTLED or in_all + 1 >= _MOST_UNSETTLED_IN_ALL:
+            lines = run.outside.lines(changed)
+            self._fall_back(
+                asked,
+                f"it reads a Python value that it changes itself, for which each call compiles "
+                f"anew ({changed}{lines}); use a tensor, or change it outside",
+                lines,
+            )
 
     def _count_unkept(self, program: Program, asked: Any) -> None:
         """Count a program that is for one call alone, as those of later calls may be; fall back to
@@ -503,11 +547,14 @@ class JitFunction:
             late_checks.look()
         self._calls = state.used = self._calls + 1
         self._cache.latest, self.ran_eagerly = program, False
-        if program.effects:
-            program.check_memory(tensors)  # before anything is done
-            for effect in program.effects:
-                effect()
         call = state.call or program.generate()
+        if program.prints is not None:
+            program.check_memory(tensors)  # before anything is done
+            if program.may_run_again:
+                result = program.call(tensors, numbers)
+                program.prints()
+                return result
+            program.prints()
         if not program.updates:
             result = call(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
@@ -515,12 +562,12 @@ class JitFunction:
             result = call(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
 
-    def _fall_back(self, key: Any, why: str | JitCaptureError) -> None:
+    def _fall_back(self, key: Any, why: str | JitCaptureError, place: str = "") -> None:
         """Run calls like this one eagerly from now on, and say so, once for each place in the
         code that is in the way: other kinds of calls, and modules that are compiled by themselves
         then, come to the same."""
         self.fell_back[key] = str(why)
-        place = getattr(why, "place", str(why))
+        place = place or getattr(why, "place", str(why))
         if place not in self._told:
             self._told.add(place)
             errors.warn_user(
