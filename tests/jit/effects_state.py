@@ -10,7 +10,9 @@ def described(value):
     seen = {}
 
     def walk(x):
-        if isinstance(x, (int, float, str, type(None))):
+        if isinstance(x, float):
+            return f"float {x:.5g}"  # of a program that fuses
+        if isinstance(x, (int, str, type(None))):
             return f"{type(x).__name__} {x!r}"
         if callable(x) and not isinstance(x, type) and not isinstance(x, torch.nn.Module):
             return walk(x())

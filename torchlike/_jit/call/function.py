@@ -7,7 +7,7 @@ import sys
 import types
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchlike._core import dtypes, errors, modes
@@ -21,6 +21,7 @@ from torchlike._jit.call.tracer import (
     BodyRaised,
     Call,
     FunctionTracer,
+    PutOff,
     Traced,
     capturing,
 )
@@ -28,6 +29,7 @@ from torchlike._jit.guards.keys import NoKey, Numbers, signature, static_key
 from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, write
 from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
 from torchlike._jit.program.program import WHY, Program, SharedOutside
+from torchlike._jit.trace.tail import split
 from torchlike._runtime import late_checks
 from torchlike._runtime.environment_variables import CHECKS
 from torchlike._runtime.tracebacks import trim
@@ -59,6 +61,7 @@ class JitFunction:
     Attributes:
       fell_back: why calls ran eagerly (``fallback="eager"``): the words of the errors.
       ran_eagerly: whether the last call did.
+      tail_at: the line from which it runs in Python, behind its program; "" where all is compiled.
 
     Example:
       >>> double = torchlike.jit(lambda x: 2 * x)
@@ -71,6 +74,11 @@ class JitFunction:
 
     #: Whether ``torch.jit.is_scripting()`` says yes inside.
     scripting = False
+    #: Of one that was split (see ``tail``): from which line its tail runs, the function itself, and
+    #: the tails by the marks that the heads return.
+    tail_at = ""
+    _whole: Any = None
+    _tails: Mapping[str, Any] = types.MappingProxyType({})
     #: The error where arguments choose no program.
     without_key: type[Exception] = TypeError
 
@@ -182,9 +190,13 @@ class JitFunction:
             found = getattr(found, part, None)
         if found is self:
             return name
-        fresh = type(self)(self._fn, **self._options)
-        users = {k: v for k, v in vars(self).items() if k not in vars(fresh)}
-        return _made_again, (type(self), self._fn, self._options), users or None
+        kind, fn = type(self), self._fn
+        if isinstance(self, _WithTail):
+            kind, fn = JitFunction, self._whole
+        fresh = kind(fn, **self._options)
+        known = vars(fresh).keys() | {"tail_at", "_whole", "_tails"}
+        users = {k: v for k, v in vars(self).items() if k not in known}
+        return _made_again, (kind, fn, self._options), users or None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind the function as a method: the instance is an argument like any other."""
@@ -300,13 +312,44 @@ class JitFunction:
             self._fall_back(call.key, str(why))
             return None, self._call_by_modules
         except JitCaptureError as error:
+            again = self._split_before(error)
+            if again is not None:
+                return None, again
             if error.is_final or (error.is_final is None and self._fallback is None):
                 raise
             self._fall_back(call.key, error)
             return None, self._call_by_modules
+        except PutOff:
+            return None, self._call_warming
         except BodyRaised as raised:
             # What the capture did is undone; eagerly, what the body does before it raises is done.
             return None, functools.partial(self._call_raised, call.key, raised.args[0])
+
+    def _split_before(self, error: JitCaptureError) -> _Eagerly | None:
+        """Split a training step before the statement that cannot be compiled: the program is of
+        what stands before it, and the rest runs in Python behind it. Return what makes the call
+        once more; None where it cannot be split."""
+        is_again = type(self) is _WithTail
+        if self._fallback is None or error.is_final or not (is_again or type(self) is JitFunction):
+            return None
+        if not (vars(error).get("trains") and self._tracer.falls_back_whole):
+            return None
+        mark = f"{self._name}: tail {len(self._tails)}"
+        whole = self._whole if is_again else self._fn
+        found = split(whole, error, mark)
+        if found is None:
+            return None
+        self._tails, self.tail_at = {**self._tails, mark: found.tail}, found.line
+        self._whole = whole
+        self._fn = found.head
+        self._tracer.take_head(found.head)
+        self._cache.clear()
+        if self._warm_up is not None:
+            self._warm_up.clear()
+        self.__class__ = _WithTail
+        # Who called the one that had a tail already calls that of the new head.
+        call: Any = _call if is_again else _WithTail.__call__
+        return lambda args, kwargs: call(self, *args, **kwargs)
 
     def _compile(self, call: Call) -> Any:
         """Trace, compile, run for the first time and remember."""
@@ -435,9 +478,13 @@ class JitFunction:
     def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call that cannot be compiled: eagerly, its modules compiled by themselves."""
         self.ran_eagerly = True
+        return self._by_modules().run(self._fn, args, kwargs)
+
+    def _by_modules(self) -> ModuleFallback:
+        """Return what compiles by themselves the modules that run outside of a program."""
         if self._module_fallback is None:
             self._module_fallback = ModuleFallback(self._fn, self._part, self._tell_of)
-        return self._module_fallback.run(self._fn, args, kwargs)
+        return self._module_fallback
 
     def _tell_of(self, module: Any, why: str) -> None:
         """Say once for a class of modules why its modules run eagerly."""
@@ -573,6 +620,21 @@ class JitFunction:
             errors.warn_user(
                 f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
             )
+
+
+class _WithTail(JitFunction):
+    """One that was split: a program, and the rest of the function, which runs in Python behind
+    it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = JitFunction.__call__(self, *args, **kwargs)
+        mark = found[-1] if type(found) is tuple and found else None
+        if type(mark) is not str or mark not in self._tails:
+            return found  # of a call that another thread began before the function was split
+        tail, given = self._tails[mark], found[:-1]
+        if modes.current.capture is not None:
+            return tail(*given)
+        return self._by_modules().run(tail, given, {})
 
 
 def _made_again(cls: type[JitFunction], fn: Any, options: dict[str, Any]) -> JitFunction:

@@ -65,6 +65,11 @@ class BodyRaised(Exception):
     the call runs eagerly, and raises it there."""
 
 
+class PutOff(Exception):
+    """A call finds no gradients and leaves some: its program would be for no other call. All that
+    its trace did is undone; it runs eagerly, and the next one like it is compiled."""
+
+
 class Traced(NamedTuple):
     """A program that has not run, the call and the trace that it was made of, and the key of later
     calls."""
@@ -106,6 +111,10 @@ class FunctionTracer:
         self.traces = 0
         #: Whether a trace runs whose call is eager: what the body prints then is not told.
         self._is_silent = False
+        #: Keys of calls of which one was put off.
+        self._put_off: set[Any] = set()
+        #: Whether it is the head of a function, whose tail is given the very objects from outside.
+        self._is_head = False
         #: What the body records, of which it was told.
         self._recorded: set[str] = set()
         #: Numbers in Python's objects that the last program changed, and those that have been
@@ -113,6 +122,16 @@ class FunctionTracer:
         self.movable: dict[Any, Any] = {}
         self._moving: dict[Any, Any] = {}
         self._refused: set[Any] = set()
+
+    @property
+    def falls_back_whole(self) -> bool:
+        """Whether calls that cannot be compiled run eagerly, of a function that was asked for."""
+        return self._falls_back and not self.is_part
+
+    def take_head(self, head: Callable[..., Any]) -> None:
+        """Trace the head of the function from now on, which is split (see ``tail``)."""
+        self._fn, self._is_head = head, True
+        self.conversion = Conversion()
 
     def program_of(self, call: Call, silent: bool = False) -> Traced:
         """Trace a call and return its program. `BodyRaised` where the function falls back and its
@@ -127,6 +146,12 @@ class FunctionTracer:
         started = time.perf_counter()
         run, closed, shared = self._traced(call)
         capture, results = run.capture, run.results
+        self.movable = run.outside.movable
+        if self._is_of_first_gradients(call, run):
+            run.outputs.cut()
+            capture.host.fail()
+            capture.undo_python()
+            raise PutOff
         results.capture_seconds = time.perf_counter() - started
         run.check_containers(containers(call.given))
         if run.numbers.static:
@@ -143,7 +168,6 @@ class FunctionTracer:
         program = build(
             results, capture, closed, run.n_forward, run.sources(), call.tensors, shared
         )
-        self.movable = run.outside.movable
         for key in held_by(program, capture.observer.weak_referents()):
             program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
         capture.cells.inputs.clear()
@@ -151,6 +175,23 @@ class FunctionTracer:
         for watch in watchers:
             watch(self._fn, self._name, program)
         return Traced(call, _key_of(call, run), run, program)
+
+    def _is_of_first_gradients(self, call: Call, run: Tracing) -> bool:
+        """Return whether a call is the first of its kind, and of those that come it alone finds
+        leaves without the gradients that it leaves them."""
+        results = run.results
+        if (
+            not (self.falls_back_whole and results.cacheable)
+            or self._is_silent
+            or run.capture.host.unrepeatable
+            or call.key in self._put_off
+        ):
+            return False
+        self._put_off.add(call.key)
+        return any(
+            slot.of_tensor and slot.is_read and slot.initial is None and left is not None
+            for slot, left in results.slot_outputs
+        )
 
     def _traced(self, call: Call) -> tuple[Tracing, Any, frozenset[int]]:
         """Trace a call: with its numbers traced where that can be, and else frozen."""
@@ -240,6 +281,7 @@ class FunctionTracer:
         run = Tracing(self._fn, self._name, *what)
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
         run.capture.is_part = self.is_part
+        run.gives_objects = self._is_head
         run.replays, run.only_records = self._falls_back, self.is_part
         run.capture.prints.held = self._falls_back
         run.capture.prints.silent = self._is_silent

@@ -711,7 +711,7 @@ def _visitor(kind: type) -> Callable[..., None] | None:
         if issubclass(kind, kinds):
             return visitor
     top = str(kind.__module__).partition(".")[0]
-    if kind.__name__ == "JitFunction" and top == "torchlike":
+    if top == "torchlike" and any(base.__name__ == "JitFunction" for base in kind.__mro__):
         return GuardCollector._wrapping
     if state_of(kind) is not None:
         return GuardCollector._state

@@ -93,9 +93,9 @@ class ChangesOutside:
         """Return what the changes leave, to be given out like a result."""
         return [change.left for change in self.changes]
 
-    def from_outside(self) -> dict[int, Any]:
-        """Return the containers and objects in ``values`` that were there before, by their ids:
-        each call puts these very ones there."""
+    def from_outside(self, values: Iterable[Any]) -> dict[int, Any]:
+        """Return the containers and objects in some values that were there before, by their ids:
+        each call gives these very ones."""
         found: dict[int, Any] = {}
         seen: set[int] = set()
         is_own, visited = self._observer.own_objects(), self._observer.has_visited
@@ -116,7 +116,7 @@ class ChangesOutside:
             for y in list(parts):
                 walk(y)
 
-        for left in self.values():
+        for left in values:
             for x in left if isinstance(left, list) else (left,):
                 walk(x)
         return found

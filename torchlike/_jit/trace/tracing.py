@@ -99,6 +99,8 @@ class Tracing:
         self.outside = ChangesOutside(self.capture, self._moving_now)
         #: Whether it does, and whether only what is counted and logged.
         self.replays = self.only_records = False
+        #: Whether objects from outside among the results are given as they are: not as copies.
+        self.gives_objects = False
         #: The tensors among the arguments whose place in their base is traced, and the arrays that
         #: stand for its numbers.
         self.offsets = offsets_among(leaves, traced)
@@ -207,7 +209,9 @@ class Tracing:
         except BaseException as error:
             capture.host.fail()
             capture.undo_python()
-            raise cleaned(capture.refused.reason_to_end(error)) from None
+            reason = cleaned(capture.refused.reason_to_end(error))
+            vars(reason)["trains"] = bool(capture.optimizers)
+            raise reason from None
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
@@ -299,11 +303,11 @@ class Tracing:
         """Return the leaves and the structure of the result, and of what is in containers that were
         changed."""
         changed, left = self.copies.changed(), self.outside.values()
-        own_way: dict[int, Any] = {}
+        given_out = [*left, result] if self.gives_objects else left
+        own_way = self.outside.from_outside(given_out) if given_out else {}
         if changed or left:
             self.results.is_followed = True
             result = result, self.copies.contents(changed), left
-            own_way = self.outside.from_outside() if left else {}
         try:
             leaves, structure = flatten_result(
                 result, self._is_own, {**own_way, **self.copies.leaves}
