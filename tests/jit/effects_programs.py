@@ -562,3 +562,43 @@ def history_of_fresh_objects():
         return y
 
     return f, seen
+
+
+@program(1)
+def hidden_state_of_two_tensors():
+    box = Box(state=(torch.zeros(3), torch.ones(3)))
+
+    def f(x):
+        h, c = box.state
+        box.state = (h * 0.5 + x, c + h)
+        return box.state[1].sum()
+
+    return f, box
+
+
+@program(4)
+def keys_and_values_of_layers():
+    cache = [(torch.zeros(1, 3), (torch.zeros(1, 3), "a")) for _ in range(2)]
+
+    def f(x):
+        for i in range(2):
+            keys, (values, name) = cache[i]
+            keys, values = torch.cat([keys, x[None]])[-2:], torch.cat([values, x[None]])[-3:]
+            cache[i] = keys, (values, name)
+        return cache[1][1][0].sum()
+
+    return f, cache
+
+
+@program(2)
+def hidden_state_made_lazily():
+    box = Box(state=None)
+
+    def f(x):
+        if box.state is None:
+            box.state = (torch.zeros_like(x), torch.zeros_like(x))
+        h, c = box.state
+        box.state = (h + x, c * h)
+        return h.sum()
+
+    return f, box

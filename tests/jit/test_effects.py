@@ -76,12 +76,23 @@ def test_two_functions_share_what_one_of_them_changes():
     def g(x):
         return x * box.h * box.n
 
-    x = torch.ones(2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for i in range(1, 8):
-            f(x)
-            assert g(x).tolist() == [i * i] * 2
+    @torch.compile
+    def h(x):
+        return x * table["h"] + table["n"]
+
+    x, table = torch.ones(2), {"h": torch.zeros(2), "n": 0}
+
+    @torch.compile
+    def writes(x):
+        table["h"] = table["h"] + x
+        table["n"] += 1
+
+    for i in range(1, 8):
+        f(x), writes(x)
+        assert g(x).tolist() == [i * i] * 2
+        assert h(x).tolist() == [i + i] * 2
+    assert [function.compiles for function in (f, g, h, writes)] == [1, 2, 2, 2]
+    assert not any(function.ran_eagerly for function in (f, g, h, writes))
 
 
 def test_a_module_counter_that_only_one_of_two_functions_reads():

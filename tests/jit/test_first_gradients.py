@@ -1,4 +1,4 @@
-"""A training step is compiled once, whatever becomes of the gradients that its first call leaves."""
+"""A training step is compiled once, whatever becomes of the gradients of its first call."""
 
 import numpy as np
 import pytest

@@ -55,6 +55,21 @@ class ElementPlace:
             self.owner[self.key] = value
 
 
+class TuplePlace:
+    """An element of a tuple that is in a place."""
+
+    __slots__ = ("_of", "key", "label", "owner")
+
+    def __init__(self, of: Any, key: int) -> None:
+        self._of = of
+        self.key = key
+        self.label = f"{of.label}[{key}]"
+        self.owner = of.owner
+
+    def now(self) -> Any:
+        return self._of.now()[self.key]
+
+
 class ModulePlace(NameGuard):
     """A plain attribute of a module, whose guards follow the epoch."""
 
@@ -95,6 +110,8 @@ def key_of(place: Any) -> tuple[int, Any]:
     """Return what tells a place from others while its owner lives."""
     if isinstance(place, ElementPlace):
         return id(place.owner), ("[]", place.key)
+    if isinstance(place, TuplePlace):
+        return id(place.owner), ("()", place.label)
     return id(place.owner), getattr(place, "name", None) or place.label
 
 

@@ -24,6 +24,7 @@ from torchlike._jit.capture.changes import (
     Entering,
     Filling,
     ModulePlace,
+    TuplePlace,
     is_filled,
     is_table,
     key_of,
@@ -36,6 +37,7 @@ from torchlike._jit.guards.containers import (
     ItemsGuard,
     SomeEntriesGuard,
     SomeItemsGuard,
+    TupleGuard,
 )
 from torchlike._jit.guards.guard import (
     MISSING,
@@ -50,6 +52,10 @@ from torchlike._jit.guards.modules import library_names
 from torchlike._jit.guards.sources import PlaceSlot
 from torchlike.tensor import Tensor
 
+#: Keys of places that programs change, whichever they are: what another function reads there is an
+#: input as well. A key that has become another place's costs that one an input in place of a guard.
+_moved: dict[Any, None] = {}
+_MOST_MOVED = 10_000
 _VARIABLES = (NameGuard, CellGuard, MemberGuard)
 
 
@@ -78,6 +84,8 @@ class ChangesOutside:
             for guard in self._observer.changes():
                 self._collect(guard)
             self._collect_attributes()
+            if not only_records:
+                self._settle_moved()
         self._settle_numbers()
 
     def covers(self, guard: ValueGuard) -> bool:
@@ -131,6 +139,35 @@ class ChangesOutside:
         return self._observer.lines_of(name)
 
     # -- what becomes of a change ------------------------------------------------------------------
+
+    def _settle_moved(self) -> None:
+        """Have what the body reads where programs change it be an input: a tensor at once, a number
+        in the next program."""
+        if not _moved:
+            return
+        for guard in list(self._observer.guards.values()):
+            owner = id(guard.owner)
+            if type(guard) in _VARIABLES:
+                key, before = key_of(guard), guard.before()
+                if key not in _moved or key in self._numbers or not guard.check():
+                    continue
+                if holds_tensors(before):
+                    self._observer.release(guard)
+                    self._input(place_of(guard), before)  # type: ignore[arg-type]
+                elif type(before) in (int, float):
+                    self.movable[key] = place_of(guard)  # type: ignore[arg-type]
+            elif type(guard) in (ItemsGuard, EntriesGuard) and guard.check():
+                self._settle_moved_elements(guard, owner)
+
+    def _settle_moved_elements(self, guard: Any, owner: int) -> None:
+        items = guard.items
+        found = items.items() if isinstance(items, dict) else enumerate(items)
+        here = {k: x for k, x in found if (owner, ("[]", k)) in _moved}
+        for k, x in here.items():
+            if type(x) in (int, float):
+                self.movable[owner, ("[]", k)] = ElementPlace(guard.owner, k, guard.label)
+        if is_table(guard.owner) or is_filled(guard.owner):
+            self._slots(guard, {k: x for k, x in here.items() if holds_tensors(x)})
 
     def _settle_numbers(self) -> None:
         """Have the guards on numbers that are inputs know what they were, and compare them no
@@ -187,8 +224,8 @@ class ChangesOutside:
             return
         elif change is not None or (not isinstance(before, Tensor) and observer.only_binds(guard)):
             observer.release(guard)
-        elif isinstance(before, Tensor):
-            self._slot(place, before)
+        elif holds_tensors(before):
+            self._input(place, before)
             observer.release(guard)
         else:
             self._may_move(place, before, guard.now())
@@ -201,6 +238,7 @@ class ChangesOutside:
             return None  # sums of floats depend on where they begin
         if not (observer.is_record(guard) and observer.adds_to(guard)):
             return None
+        _note_moved(key_of(place))
         return Counting(place, now - before)
 
     def _items(self, guard: ItemsGuard) -> None:
@@ -223,7 +261,7 @@ class ChangesOutside:
             return
         apart: dict[Any, Any] = {}
         if type(owner) is not set:
-            apart = {i: x for i, x in enumerate(before) if isinstance(x, Tensor)}
+            apart = {i: x for i, x in enumerate(before) if holds_tensors(x)}
             for i, (x, y) in enumerate(zip(before, now, strict=False)):
                 self._may_move(ElementPlace(owner, i, guard.label), x, y)
         self._slots(guard, apart)
@@ -239,7 +277,7 @@ class ChangesOutside:
             for key in change.keys:
                 self._observer.forget_way(ElementPlace(owner, key, guard.label).label)
         else:
-            apart = {k: before[k] for k in change.keys if isinstance(before.get(k), Tensor)}
+            apart = {k: before[k] for k in change.keys if holds_tensors(before.get(k))}
             for k in change.keys:
                 place = ElementPlace(owner, k, guard.label)
                 self._may_move(place, before.get(k), owner[k])
@@ -249,7 +287,7 @@ class ChangesOutside:
     def _slots(self, guard: Any, apart: dict[Any, Any]) -> None:
         """Have elements of a container that are tensors be inputs."""
         for key, t in apart.items():
-            self._slot(ElementPlace(guard.owner, key, guard.label), t)
+            self._input(ElementPlace(guard.owner, key, guard.label), t)
         numbers = self._numbers_in(guard)
         self._fix(guard, numbers)
         if apart or numbers:
@@ -269,15 +307,31 @@ class ChangesOutside:
         if instead is not None:
             self._covered[id(instead)] = guard.now(), instead
 
-    def _slot(self, place: Any, before: Tensor) -> None:
-        slot = PlaceSlot(place, before)
-        self._capture.bindings.slots[key_of(place)] = slot
+    def _input(self, place: Any, before: Any) -> None:
+        """Have a place be an input that held a tensor, or a tuple of tensors and other things."""
+        if isinstance(before, tuple):
+            guard = TupleGuard(place, before)
+            self._observer.guards[id(guard)] = guard
+            self._covered[id(guard)] = place.now(), guard
+            self._inputs_within(place, before)
+        else:
+            self._capture.bindings.slots[key_of(place)] = PlaceSlot(place, before)
         self._observer.forget_way(place.label)
+        _note_moved(key_of(place))
+
+    def _inputs_within(self, place: Any, before: tuple[Any, ...]) -> None:
+        for i, x in enumerate(before):
+            if isinstance(x, tuple):
+                self._inputs_within(TuplePlace(place, i), x)
+            elif isinstance(x, Tensor):
+                slot = PlaceSlot(TuplePlace(place, i), x)
+                self._capture.bindings.slots[key_of(slot.place)] = slot
 
     def _may_move(self, place: Any, before: Any, now: Any) -> None:
         kind = type(before)
         if kind in (int, float) and _kind_of(now) is kind and not same(before, now):
             self.movable[key_of(place)] = place
+            _note_moved(key_of(place))
 
     def _collect_attributes(self) -> None:
         """Find what was set of modules' plain attributes."""
@@ -304,6 +358,19 @@ class ChangesOutside:
                 self._may_move(place, before, now)
             self._attributes.add(key)
             self.changes.append(change)
+
+
+def _note_moved(key: Any) -> None:
+    if len(_moved) >= _MOST_MOVED:
+        _moved.clear()
+    _moved[key] = None
+
+
+def holds_tensors(value: Any) -> bool:
+    """Return whether a value is a tensor, or a tuple that holds some."""
+    if isinstance(value, tuple):
+        return any(map(holds_tensors, value))
+    return isinstance(value, Tensor)
 
 
 def _kind_of(value: Any) -> type:

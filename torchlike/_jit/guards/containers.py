@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._jit.guards.guard import MISSING, Guard, ValueGuard, VariableGuard, describe, same
+from torchlike._jit.guards.sources import ValuePlace
 from torchlike.tensor import Tensor
 
 
@@ -111,6 +112,9 @@ class SomeItemsGuard(ItemsGuard):
     def expression(self, name: Callable[[Any], str]) -> str | None:
         return f"len({name(self.owner)}) == {len(self.items)} and {name(self.check)}()"
 
+    def restore(self) -> None:
+        """Do nothing: the guard in whose place this is does."""
+
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
         before, now = len(self.items), len(self.owner)
         return f"`{self.label}` changed: {before} elements → {now if now != before else 'others'}"
@@ -140,8 +144,53 @@ class SomeEntriesGuard(EntriesGuard):
             for (k, v), (k2, v2) in zip(owner.items(), items.items(), strict=True)
         )
 
+    def restore(self) -> None:
+        """Do nothing: the guard in whose place this is does."""
+
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
         return f"`{self.label}` changed: its keys, or what other keys than those written have"
+
+
+class TupleGuard(ValueGuard):
+    """What a tuple in a place holds besides tensors, which are inputs."""
+
+    __slots__ = ("pattern", "place")
+
+    def __init__(self, place: ValuePlace, held: tuple[Any, ...]) -> None:
+        super().__init__(place.owner, place.label)
+        self.place = place
+        self.pattern = _pattern(held)
+
+    def now(self) -> Any:
+        return self.place.now()
+
+    def before(self) -> Any:
+        return self.pattern
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        return _fits(self.place.now(), self.pattern)
+
+    def restore(self) -> None:
+        """Do nothing: the guard on the place does."""
+
+
+def _pattern(held: Any) -> Any:
+    """Return a tuple with the class of tensors in place of each."""
+    if isinstance(held, Tensor):
+        return Tensor
+    return (type(held), *map(_pattern, held)) if isinstance(held, tuple) else held
+
+
+def _fits(now: Any, pattern: Any) -> bool:
+    if pattern is Tensor:
+        return isinstance(now, Tensor)
+    if not isinstance(pattern, tuple):
+        return same(now, pattern)
+    return (
+        type(now) is pattern[0]
+        and len(now) == len(pattern) - 1
+        and all(map(_fits, now, pattern[1:]))
+    )
 
 
 class HoldsGuard(ItemsGuard):

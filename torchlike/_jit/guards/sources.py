@@ -103,9 +103,6 @@ class ValuePlace(Protocol):
     def now(self) -> Any:
         """Return the value; MISSING where there is none."""
 
-    def put(self, value: Any) -> None:
-        """Put a value there."""
-
 
 class PlaceSlot(Slot):
     """A place that held a tensor before the body changed it: what it holds is an input."""
