@@ -145,6 +145,8 @@ class GuardCollector(Reached):
         #: Names that are read as values somewhere; the others are only called.
         self._read: set[str] = set()
         self._probed: set[str] = set()
+        #: Those that an ``operator.attrgetter`` or one of its kin looks up.
+        self._by_getters: set[str] = set()
         self._entered: dict[int, Entered] = {}
         #: Where classes keep functions: {id(code): (class, name, what stands there)}.
         self._class_functions: dict[int, list[tuple[type, str, Any]]] = {}
@@ -519,6 +521,7 @@ class GuardCollector(Reached):
             part for x in value.__reduce__()[1] if isinstance(x, str) for part in x.split(".")
         }
         new = spelled - self._read
+        self._by_getters |= spelled
         self._read |= new
         self.names |= new
         self.learn(new)
@@ -707,7 +710,7 @@ def _visitor(kind: type) -> Callable[..., None] | None:
         if issubclass(kind, kinds):
             return visitor
     top = str(kind.__module__).partition(".")[0]
-    if kind.__name__ == "JitFunction" and top == "torchlike":
+    if top == "torchlike" and any(base.__name__ == "JitFunction" for base in kind.__mro__):
         return GuardCollector._wrapping
     if state_of(kind) is not None:
         return GuardCollector._state

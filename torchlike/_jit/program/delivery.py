@@ -14,6 +14,7 @@ from jax import core
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
 from torchlike._jit.capture import scalars as given
+from torchlike._jit.capture.changes import Change
 from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
 from torchlike._jit.program.node import node_of_call
@@ -83,6 +84,10 @@ class Outputs:
     #: Containers among the arguments that it changes, by their places among the numbers of a
     #: call: what is in them stands behind the result (see ``given``).
     changes: tuple[int, ...]
+    #: What it changes of Python's objects: what it leaves there stands behind the result, too.
+    outside: tuple[Change, ...]
+    #: Whether a result is followed by what is left in containers and objects.
+    is_followed: bool
     #: Whether a tensor is given back in more than one place.
     repeats: bool
     #: Which tensors given back are views of which: (view, base, what says how it was made).
@@ -156,6 +161,18 @@ def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:
         storage.version += 1
 
 
+class CheckFailed(Exception):
+    """A check of values failed in a call that changes Python's objects: nothing was done yet. Never
+    seen by users: the call runs eagerly, and leaves what is left where it raises."""
+
+
+def _look(words: Words, word: Any, undo: Callable[[], None] | None) -> None:
+    try:
+        words.read(word, undo)
+    except Exception as error:
+        raise CheckFailed from error
+
+
 def deliver(
     program: Any,
     arguments: Sequence[Tensor],
@@ -174,7 +191,9 @@ def deliver(
     outputs = run.outputs
     cells = targets_of(what, arguments)
     write(cells, outputs)
-    is_first = made is not None
+    checks = program.words is not None and made is None
+    if checks and program.may_run_again:  # nothing is bound or changed yet
+        _look(program.words, outputs[n + what.n_made], run.undo)
     if made is None:
         made = [
             Storage(on_host(a) if i in what.on_host else a)
@@ -211,7 +230,7 @@ def deliver(
     for i, condition in what.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
-    if program.words is not None and not is_first:
+    if checks and not program.may_run_again:
         undo = run.undo
         if program.gradient_slots is not None:
             undo = program.gradient_slots.undo(arguments, [value for _, value in bound], undo)
@@ -245,7 +264,9 @@ def deliver(
     for slot, value in bound:
         slot.bind(arguments, value)
     result = found[0] if structure is None else unflatten(structure, found)
-    return given.write(what.changes, numbers, result) if what.changes else result
+    if what.is_followed:
+        return given.write(what.changes, what.outside, numbers, result)
+    return result
 
 
 def on_host(array: Any) -> Any:

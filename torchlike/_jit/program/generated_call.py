@@ -53,6 +53,7 @@ def generate_call(program: Any) -> Callable[..., Any]:
         or program.outputs.flags
         or program.outputs.slot_conditions
         or program.outputs.ordinary
+        or program.may_run_again
         or len(program.inputs.avals) > MOST
     )
     held = [leaf for _, _, leaf in program.outputs.held]
@@ -177,8 +178,10 @@ class _Call(Source):
             return
         found = ", ".join(f"r{i}" for i in range(len(leaves)))
         result = f"unflatten({self.name(structure)}, [{found}])"
-        if changes := self._program.outputs.changes:
-            result = f"{self.name(given.write)}({changes}, numbers, {result})"
+        what = self._program.outputs
+        if what.is_followed:
+            outside = self.name(what.outside)
+            result = f"{self.name(given.write)}({what.changes}, {outside}, numbers, {result})"
         self.line(f"return {result}")
 
     def _object(self, leaf: Any) -> str:

@@ -109,9 +109,9 @@ class Program:
     guards: GuardSet
     #: What gives the numbers of a call, of its arguments; None where there are none.
     numbers: Table | given.CallValues | None
-    #: What the body recorded in Python's objects, for the later calls.
-    effects: list[Effect]
-    #: Whether a call writes to cells or binds slots.
+    #: What the body prints, at each call.
+    prints: Effect | None
+    #: Whether a call writes to cells, binds slots or changes Python's objects.
     updates: bool
     #: Traces the function once more for create_graph.
     retrace: Callable[[Run], Any] | None
@@ -123,6 +123,12 @@ class Program:
     why_not: str
     changes_structure: bool
     state: ProgramState = field(default_factory=ProgramState)
+
+    @property
+    def may_run_again(self) -> bool:
+        """Whether a call of which a check of values fails runs eagerly, so that it leaves Python's
+        objects as they are left where that raises."""
+        return bool(self.outputs.outside) and self.words is not None
 
     def numbers_of(self, leaves: Sequence[Any], given: Any) -> Any:
         """Return the numbers of a call; None where they do not fit. ``given``: positional and
@@ -357,8 +363,8 @@ def build(
         gradient_slots=GradientSlots.of(results.slot_outputs) if of_call else None,
         guards=_guards(results, capture, inputs, arguments, as_themselves),
         numbers=results.numbers,
-        effects=results.effects,
-        updates=bool(results.written or results.slot_outputs),
+        prints=results.prints,
+        updates=bool(results.written or results.slot_outputs or results.outside),
         retrace=results.retrace,
         capture_seconds=results.capture_seconds,
         cacheable=results.cacheable,
@@ -390,6 +396,8 @@ def _outputs(results: TraceResults, written: list[CellSource], on_host: frozense
         flags=results.flags,
         result=results.result,
         changes=results.changes,
+        outside=results.outside,
+        is_followed=results.is_followed,
         repeats=results.repeats,
         views=results.views,
         held=results.held,

@@ -100,7 +100,7 @@ def _among(names: Iterable[str], live: frozenset[str]) -> list[str]:
     return [name for name in names if name in live]
 
 
-def _kept_by_functions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
+def kept_by_functions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
     """Return whether a function defined in these statements refers to one of the names."""
     wanted = set(names)
 
@@ -406,7 +406,7 @@ class Rewriter(ast.NodeTransformer):
         stays = (
             _inside(whole, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal))
             or _inside(whole, (ast.Break, ast.Continue), (*_FUNCTIONS, *_LOOPS))
-            or _kept_by_functions(whole, bound)
+            or kept_by_functions(whole, bound)
             or (
                 returning
                 and not (
@@ -449,7 +449,7 @@ class Rewriter(ast.NodeTransformer):
             or _inside(node.body, (ast.Break, ast.Continue), (*_FUNCTIONS, *_LOOPS))
             or _inside(node.body, ast.Return)
             or _inside([node.test], ast.NamedExpr)
-            or _kept_by_functions([*node.body, node.test], bound)
+            or kept_by_functions([*node.body, node.test], bound)
         )
         test = self._test(node.test)
         if done is not None:
@@ -493,7 +493,7 @@ class Rewriter(ast.NodeTransformer):
             or _inside(node.body, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal))
             or _inside(node.body, (ast.Break, ast.Continue), (*_FUNCTIONS, *_LOOPS))
             or _inside(node.body, ast.Return)
-            or _kept_by_functions(body, bound)
+            or kept_by_functions(body, bound)
         )
         if stays:
             if done is not None:

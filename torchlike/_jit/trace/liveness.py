@@ -28,6 +28,15 @@ class _All(frozenset[str]):
 ALL: frozenset[str] = _All()
 
 
+def read_by(body: Sequence[ast.stmt], rest: Sequence[ast.stmt]) -> frozenset[str]:
+    """Return the names of which the last statements ``rest`` of a function's body read what they
+    find."""
+    names = (n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name))
+    if not _READ_ALL.isdisjoint(names):
+        return ALL
+    return _Liveness(_kept(rest)).block(rest, frozenset())
+
+
 def annotate(body: Sequence[ast.stmt]) -> None:
     """Note at each ``if`` and loop of a function's body which names are live (see `after`)."""
     names = (n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name))

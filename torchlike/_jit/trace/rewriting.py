@@ -100,6 +100,23 @@ class Conversion:
 @functools.lru_cache(maxsize=512)
 def rewritten_code(code: types.CodeType) -> types.CodeType:
     """Rewrite the control flow of code and return it. Unconvertible where that cannot be done."""
+    node, class_name = source_of(code)
+    arguments = node.args
+    body = [_at(ast.Return(node.body), node)] if isinstance(node, ast.Lambda) else node.body
+    first = [*arguments.posonlyargs, *arguments.args]
+    body = Jumps().function(body)
+    for s in body:
+        ast.fix_missing_locations(s)
+    rewriter = Rewriter(first[0].arg if first else None, code.co_filename.rpartition("/")[2])
+    found = compiled(code, node, class_name, arguments, rewriter.body(body))
+    if found.co_freevars != code.co_freevars:
+        raise Unconvertible("its closure would change")
+    return found
+
+
+def source_of(code: types.CodeType) -> tuple[Any, str]:
+    """Return the syntax tree of a plain function, without its defaults and annotations, and the
+    name of the class around it. Unconvertible where there is none."""
     if code.co_flags & _NOT_PLAIN:
         raise Unconvertible("it is a generator or coroutine")
     lines = linecache.getlines(code.co_filename)
@@ -110,19 +127,20 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
     except SyntaxError as error:
         raise Unconvertible("its source cannot be parsed") from error
     node, class_name = _find(tree, code)
-    name = f"{_MADE}function"
     arguments = node.args
     arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
     for a in ast.walk(arguments):
         if isinstance(a, ast.arg):
             a.annotation = None
-    body = [_at(ast.Return(node.body), node)] if isinstance(node, ast.Lambda) else node.body
-    first = [*arguments.posonlyargs, *arguments.args]
-    body = Jumps().function(body)
-    for s in body:
-        ast.fix_missing_locations(s)
-    rewriter = Rewriter(first[0].arg if first else None, code.co_filename.rpartition("/")[2])
-    body = rewriter.body(body)
+    return node, class_name
+
+
+def compiled(
+    code: types.CodeType, node: Any, class_name: str, arguments: ast.arguments, body: list[ast.stmt]
+) -> types.CodeType:
+    """Compile a function with other arguments and statements in the place of a user's, whose
+    ``code`` and syntax tree are given: names, lines and the variables around it are the same."""
+    name = f"{_MADE}function"
     made = ast.FunctionDef(name, arguments, body, [])
     made.type_params = []  # type: ignore[attr-defined]
     outer = ast.arguments(
@@ -142,7 +160,7 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
     ast.copy_location(factory, node)
     ast.fix_missing_locations(module)
     try:
-        compiled = compile(
+        whole = compile(
             module,
             code.co_filename,
             "exec",
@@ -151,9 +169,7 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
         )
     except (SyntaxError, ValueError) as error:
         raise Unconvertible(f"its rewritten form does not compile ({error})") from error
-    found = _finished(_inner(_inner(compiled, f"{_MADE}factory"), name), code)
-    if found.co_freevars != code.co_freevars:
-        raise Unconvertible("its closure would change")
+    found = _finished(_inner(_inner(whole, f"{_MADE}factory"), name), code)
     return found.replace(
         co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno
     )
