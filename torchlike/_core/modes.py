@@ -162,5 +162,10 @@ class _Epoch:
     def advance(self) -> None:
         self.count += 1
 
+    def advance_if_eager(self) -> None:
+        """Advance, but in a capture: it has been told of the change, and puts it back."""
+        if not is_capturing():
+            self.count += 1
+
 
 epoch = _Epoch()

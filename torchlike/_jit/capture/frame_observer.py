@@ -43,15 +43,10 @@ from torchlike._jit.capture.bytecode import (
     only_records,
 )
 from torchlike._jit.capture.effects import Tables
-from torchlike._jit.capture.guard_collector import (
-    ATOMS,
-    MAX_ELEMENTS,
-    Entered,
-    GuardCollector,
-    legacy_state,
-)
+from torchlike._jit.capture.guard_collector import Entered, GuardCollector
 from torchlike._jit.capture.library_calls import Handler, frozen, handler_of, see
 from torchlike._jit.capture.refusals import LIBRARIES, is_library, line_of
+from torchlike._jit.capture.value_visits import ATOMS, MAX_ELEMENTS, legacy_state
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import (
     MISSING,

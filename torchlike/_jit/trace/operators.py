@@ -1,4 +1,4 @@
-"""The operators that rewritten control flow calls (see ``ast_transform``).
+"""The operators that rewritten control flow calls (see ``rewriting``).
 
 They are Python where values are known, and the graph where they are not.
 
@@ -22,7 +22,7 @@ from torchlike._jit.capture.scalars import device_number, is_device, weak
 from torchlike._jit.guards.guard import same
 from torchlike._jit.trace import cond, loop_lowering
 from torchlike._jit.trace import cond as cond_lowering
-from torchlike._jit.trace.ast_transform import VALUE
+from torchlike._jit.trace.statements import VALUE
 from torchlike._jit.trace.subgraph import SubgraphLeaf, TracedSubgraph, array_of
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap

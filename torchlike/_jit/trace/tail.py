@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture.refusals import line_of
-from torchlike._jit.trace import liveness
-from torchlike._jit.trace.ast_transform import Unconvertible, bound_names, kept_by_functions
+from torchlike._jit.trace import statements
 from torchlike._jit.trace.rewriting import compiled, source_of
+from torchlike._jit.trace.statements import Unconvertible, bound_names, kept_by_functions
 
 #: What a tail does not mention: it would go on with the graph of what the program computed.
 _OF_GRAPHS = frozenset(
@@ -80,8 +80,8 @@ def _handed_on(node: Any, head: Sequence[ast.stmt], tail: Sequence[ast.stmt]) ->
     returns = any(isinstance(n, (ast.Return, ast.Yield)) for s in head for n in ast.walk(s))
     if not any(isinstance(n, ast.Call) for s in head for n in ast.walk(s)) or returns:
         return None
-    read = liveness.read_by([*head, *tail], tail)
-    if read is liveness.ALL or named & _OF_GRAPHS or "super" in named:
+    read = statements.read_by([*head, *tail], tail)
+    if read is statements.ALL or named & _OF_GRAPHS or "super" in named:
         return None
     if kept_by_functions(head, bound_names(tail)):
         return None  # a function that is made in the head sees what the tail binds

@@ -21,10 +21,10 @@ from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.changes import put_unseen
 from torchlike._jit.capture.effects import ThreadModes
-from torchlike._jit.capture.guard_collector import ATOMS
 from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
 from torchlike._jit.capture.scalars import CallValues, Copies, GivenContainer, Table, is_device
+from torchlike._jit.capture.value_visits import ATOMS
 from torchlike._jit.guards.guard import MISSING, describe, same
 from torchlike._jit.guards.sources import (
     HostValue,

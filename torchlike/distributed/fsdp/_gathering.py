@@ -151,8 +151,7 @@ def _gathered(state: Sharded, reshard: bool, ranks: Ranks | None) -> Iterator[No
     finally:
         for module, name, p in changed:
             module._parameters[name] = p
-        if not modes.is_capturing():
-            modes.epoch.advance()
+        modes.epoch.advance_if_eager()
 
 
 def _gather(state: Sharded, p: Tensor, saved: dict[int, tuple[Any, ...]]) -> Tensor:

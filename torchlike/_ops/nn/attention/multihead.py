@@ -179,15 +179,6 @@ def width_of_heads(
     return width
 
 
-@composite(
-    namespaces=("nn.functional",),
-    method=False,
-    python_signature="""query key value embed_dim_to_check num_heads in_proj_weight in_proj_bias
-        bias_k bias_v add_zero_attn dropout_p out_proj_weight out_proj_bias | training=True
-        key_padding_mask=None need_weights=True attn_mask=None is_causal=False
-        use_separate_proj_weight=False q_proj_weight=None k_proj_weight=None v_proj_weight=None
-        static_k=None static_v=None average_attn_weights=True""",
-)
 def _more_keys(q: Tensor, bias_k: Any, bias_v: Any, add_zero_attn: bool) -> list[Any]:
     """Return further keys that every query may attend to, each with its value: learned ones, then
     zeros."""
@@ -202,6 +193,15 @@ def _more_keys(q: Tensor, bias_k: Any, bias_v: Any, add_zero_attn: bool) -> list
     return more
 
 
+@composite(
+    namespaces=("nn.functional",),
+    method=False,
+    python_signature="""query key value embed_dim_to_check num_heads in_proj_weight in_proj_bias
+        bias_k bias_v add_zero_attn dropout_p out_proj_weight out_proj_bias | training=True
+        key_padding_mask=None need_weights=True attn_mask=None is_causal=False
+        use_separate_proj_weight=False q_proj_weight=None k_proj_weight=None v_proj_weight=None
+        static_k=None static_v=None average_attn_weights=True""",
+)
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

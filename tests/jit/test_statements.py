@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._jit.trace import liveness
+from torchlike._jit.trace import statements
 
 UP, DOWN, BIG = (torch.tensor(x) for x in ([1.0, 2.0], [-1.0, -2.0], [10.0, 20.0]))
 
 
 def found(source, node=ast.If):
     body = ast.parse(source).body
-    liveness.annotate(body)
+    statements.annotate(body)
     return next(n for s in body for n in ast.walk(s) if isinstance(n, node))
 
 
@@ -46,18 +46,18 @@ def found(source, node=ast.If):
     ],
 )
 def test_live_after_an_if(source, names):
-    assert liveness.after(found(source)) == set(names.split())
+    assert statements.after(found(source)) == set(names.split())
 
 
 def test_live_before_an_if_and_after_a_loop():
-    assert liveness.before(found("if c: a = a + b\nelse: d = 1\nreturn d")) == {"a", "b", "d"}
-    assert liveness.after(found("for a in r: b = a + d\nreturn b", ast.For)) == {"b", "d"}
-    assert liveness.after(found("while t > u: u = t; t = v", ast.While)) == {"t", "u", "v"}
+    assert statements.before(found("if c: a = a + b\nelse: d = 1\nreturn d")) == {"a", "b", "d"}
+    assert statements.after(found("for a in r: b = a + d\nreturn b", ast.For)) == {"b", "d"}
+    assert statements.after(found("while t > u: u = t; t = v", ast.While)) == {"t", "u", "v"}
 
 
 def test_where_all_names_are_read_each_is_live():
-    assert "anything" in liveness.after(found("if c: a = 1\nprint(locals())"))
-    assert "anything" in liveness.before(ast.parse("if c: a = 1").body[0])
+    assert "anything" in statements.after(found("if c: a = 1\nprint(locals())"))
+    assert "anything" in statements.before(ast.parse("if c: a = 1").body[0])
 
 
 # -- what it is for --------------------------------------------------------------------------------
