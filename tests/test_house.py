@@ -8,17 +8,17 @@ from tools import house
 LIMITS = {
     "entries at the root": 55,
     "of them ours": 9,
-    "files of the heart": 59,
-    "lines of the heart": 10_300,
+    "files of the heart": 30,
+    "lines of the heart": 7_150,
     "files of the compiler": 46,
     "lines of the compiler": 14_000,
     "lines of the package": 169_200,
     "rooms that import each other": 11,
-    "mentions of the running capture": 275,
+    "mentions of the running capture": 274,
     "docstrings without a verb": 0,
     "functions of over 60 lines": 26,
     "class names used twice": 15,
-    "Any in the heart": 1_225,
+    "Any in the heart": 820,
     "fmt: skip": 0,
 }
 
