@@ -18,9 +18,9 @@ How ``a + b`` travels, all in ``dispatch/``:
 8. ``record.py``: an op on the tape.
 9. ``inplace.py``, ``view_history.py``, ``copying.py``, ``out.py``: ops that write.
 
-Beside them: ``dtypes.py``, ``casts.py``, ``devices.py``, ``layouts.py``, ``size.py``, ``errors.py``;
-``modes.py`` (what is on in a thread), ``overrides.py`` (whether somebody acts in a function's
-place), ``provided.py`` (what a lower room asks of an upper one: the one place to look for it).
+Beside them: ``dtypes.py``, ``casts.py``, ``devices.py``, ``layouts.py``, ``size.py``,
+``errors.py``; ``modes.py`` (what is on in a thread), ``overrides.py`` (whether somebody acts in a
+function's place), ``provided.py`` (what a lower room asks of an upper one: the one place to look).
 
 Imports `_runtime`, and little that is PyTorch's alone from `_compat`; nothing else.
 """
