@@ -22,10 +22,9 @@ import jax
 import numpy as np
 
 import torchlike as torch
-from torchlike._compat import printing
 from torchlike._core import modes, overrides, tape
 from torchlike._extensions import boxes
-from torchlike._runtime import recycling
+from torchlike._runtime import printing, recycling
 from torchlike._runtime.first_calls.settings import settings as first_calls
 from torchlike.amp import autocast_mode
 from torchlike.nn import hooks as module_hooks

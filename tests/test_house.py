@@ -11,8 +11,8 @@ from tools import house
 LIMITS = {
     "entries at the root": 55,
     "of them ours": 9,
-    "files of the heart": 59,
-    "lines of the heart": 10_300,
+    "files of the heart": 30,
+    "lines of the heart": 7_200,
     "files of the compiler": 50,
     "lines of the compiler": 14_900,
     "lines of the package": 170_500,
@@ -22,7 +22,7 @@ LIMITS = {
     "docstrings without a verb": 0,
     "functions of over 60 lines": 13,
     "class names used twice": 15,
-    "Any in the heart": 1_225,
+    "Any in the heart": 820,
     "fmt: skip": 0,
 }
 

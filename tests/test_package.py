@@ -30,7 +30,6 @@ FLOORS = [
         "futures",
         "_core.modes",
         "_core.provided",
-        "_compat.printing",
         "_compat.synonyms",
         "_core.overrides",
         "_core.layouts",

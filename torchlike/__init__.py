@@ -44,7 +44,6 @@ from torchlike._compat import tensor_copies as _tensor_copies  # noqa: E402 - re
 from torchlike._compat import tensor_repr as _tensor_repr  # noqa: E402 - registers repr
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
-from torchlike._compat.printing import set_printoptions  # noqa: E402
 from torchlike._compat.qschemes import (  # noqa: E402
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -105,6 +104,7 @@ from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._extensions import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
+from torchlike._runtime.printing import set_printoptions  # noqa: E402
 from torchlike.autograd.anomaly_mode import (  # noqa: E402
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,

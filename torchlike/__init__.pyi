@@ -67,7 +67,7 @@ from torchlike._compat.devices import cpu as cpu
 from torchlike._compat.devices import mps as mps
 from torchlike._compat.devices import mtia as mtia
 from torchlike._compat.devices import xpu as xpu
-from torchlike._compat.printing import set_printoptions as set_printoptions
+from torchlike._runtime.printing import set_printoptions as set_printoptions
 from torchlike._compat.qschemes import per_channel_affine as per_channel_affine
 from torchlike._compat.qschemes import per_channel_affine_float_qparams as per_channel_affine_float_qparams
 from torchlike._compat.qschemes import per_channel_symmetric as per_channel_symmetric

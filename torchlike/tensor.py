@@ -91,8 +91,6 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
     #: Given by rooms above (see `add_method`): how a stale view finds its history, and what
     #: ``Tensor(2, 3)`` and ``Tensor([…])`` are.
     _rejoin_history: Callable[[], None]
-    #: What is done before a write through ``.data``.
-    _about_to_write_data: Callable[[], None]
     _legacy_new: Callable[..., Tensor]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

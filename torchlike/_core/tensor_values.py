@@ -18,6 +18,7 @@ import numpy as np
 from torchlike._compat.tensor_methods import TensorMethods
 from torchlike._core import cells, dtypes, errors, layouts, modes, views
 from torchlike._core.cells import KINDS
+from torchlike._core.provided import Provided
 from torchlike._core.storage import Storage, device_array, host_value
 from torchlike._core.views import View
 from torchlike._runtime import first_calls, late_checks
@@ -27,6 +28,9 @@ from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 
 #: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
 _MOST_SHOWN = 1 << 16
+
+
+about_to_write_data = Provided("is called before a tensor is written to through ``.data``")
 
 
 class StoredValues(TensorMethods):
@@ -125,11 +129,11 @@ class StoredValues(TensorMethods):
             array.check_write(storage)
         if view is None:
             if self._is_data:
-                self._about_to_write_data()
+                about_to_write_data(self)
             storage.write(array)
             return
         if self._is_data or ((base := self._base) is not None and base._is_data):
-            self._about_to_write_data()
+            about_to_write_data(self)
         for held in (storage.cell, array):
             if type(held) in KINDS:
                 # A number's worth of JAX array where the new value is no tensor of a level.

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, modes
-from torchlike._core.dispatch.facts import AUTOCAST, has_autocast
 from torchlike._core.dispatch.registry import OPS
+from torchlike._core.dispatch.spec import AUTOCAST, has_autocast
 from torchlike.tensor import Tensor
 
 

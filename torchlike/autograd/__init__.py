@@ -4,6 +4,7 @@ Imports `_core`, `_extensions` and `_ops`. Begin with ``engine.py``, which walks
 ``_core/dispatch/record.py`` has recorded.
 """
 
+from torchlike.autograd import data_writes as _data_writes
 from torchlike.autograd import forward_ad, functional, graph, profiler
 from torchlike.autograd import node_calls as _node_calls
 from torchlike.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly

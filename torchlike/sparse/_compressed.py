@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat import printing
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
@@ -23,7 +22,7 @@ from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
-from torchlike._runtime import trees
+from torchlike._runtime import printing, trees
 from torchlike.sparse._elsewhere import (
     as_it_is,
     following,

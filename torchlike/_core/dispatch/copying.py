@@ -18,11 +18,12 @@ from jax import core
 
 from torchlike._core import casts, devices, errors, modes, views
 from torchlike._core.cells import KINDS
-from torchlike._core.dispatch.data_writes import about_to_write, has_copied
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.record import execute
+from torchlike._core.provided import Provided
 from torchlike._core.tape import Node, check_in_place, check_inference, gradient_edge
+from torchlike._core.tensor_values import about_to_write_data
 from torchlike._runtime import first_calls, mixed_operands, x64
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
@@ -31,6 +32,7 @@ from torchlike.tensor import Tensor, wrap
 
 _ARRAYS = (jax.Array, np.ndarray)
 _copies: dict[Any, Executable] = {}
+data_copied = Provided("is called once a tensor was copied to through ``.data``")
 
 
 def copy_(
@@ -100,10 +102,10 @@ def copy_(
     if target._view is None:
         # Two cells may hold one immutable array: nothing needs copying.
         if target._is_data:
-            about_to_write(target)
+            about_to_write_data(target)
         target._storage.write(_fitted(value, target))
         if target._is_data:
-            has_copied(target)
+            data_copied(target)
     elif target._storage.host is not None or type(target._storage.cell) is np.ndarray:
         target._write(_fitted(value, target))
     else:

@@ -184,7 +184,7 @@ class Executable:
         self.name = name
         #: The name of the op it belongs to; "" for views and backward passes.
         self.op = ""
-        #: Its (OpSpec, static arguments, lengths of its lists), for dispatch/kept.py; or None.
+        #: Its (OpSpec, static arguments, lengths of its lists), or None.
         self.facts: Any = None
         self.mask = mask
         self.wanted = tuple(i for i in range(n_operands) if mask >> i & 1)

@@ -15,13 +15,13 @@ from typing import Any
 
 from torchlike._core import casts, cells, dtypes, errors, modes, tape, views
 from torchlike._core.dispatch import call
-from torchlike._core.dispatch.data_writes import about_to_write
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, to_device
 from torchlike._core.dispatch.spec import OpSpec
 from torchlike._core.dispatch.view_history import rejoin, relative_steps
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_in_place, check_inference
+from torchlike._core.tensor_values import about_to_write_data
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor
 
@@ -141,7 +141,7 @@ def _update_cell(
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
     if not sole and target._is_data:
-        about_to_write(target)
+        about_to_write_data(target)
     arrays, _, _, on_host = call.gather_operands(spec, operands)
     if spec.check is not None:
         call.check_values(spec, arrays, statics, lengths)

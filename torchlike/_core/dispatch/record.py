@@ -6,15 +6,12 @@ and backward passes themselves (for create_graph) all go through it.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import cells, dtypes, errors, modes, tape
-from torchlike._core.dispatch import kept
 from torchlike._core.dispatch.executable import Executable, called, flatten
 from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.provided import Provided
@@ -25,7 +22,7 @@ from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor, wrap
 
 _RELEASED: Any = object()
-_SAVED, _RAW_SAVED = "_saved_", "_raw_saved_"
+class_shown = Provided("gives the class as which a node (its class, its name) is shown, or None")
 
 
 class OpNode(Node):
@@ -66,9 +63,9 @@ class OpNode(Node):
         return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in edges)
 
     def shown(self) -> Node:
-        kind = shown_kinds.get(type(self))
+        kind = class_shown(type(self), self.short_name())
         if kind is not None:
-            self.__class__ = named_class(kind, self.short_name())
+            self.__class__ = kind
         return self
 
     def is_released(self) -> bool:
@@ -148,71 +145,6 @@ class OpNode(Node):
         if self.exe.saves:
             self.saved = _RELEASED
             self.residuals = None
-
-
-class SavedNames:
-    """What a node saved, as attributes.
-
-    Not OpNode's own: a class with ``__getattr__`` looks up every attribute the slow way, which took
-    backward 9 % longer (chain of products, 5.1 -> 5.5 µs a node).
-    """
-
-    __slots__ = ()
-
-    def __getattr__(self: Any, name: str) -> Any:
-        """Return the saved value of ``_saved_self``, ``_raw_saved_self`` and the like; see kept.py.
-        RuntimeError once they were freed."""
-        found = None
-        raw = name.startswith(_RAW_SAVED)
-        if raw or name.startswith(_SAVED):
-            found = kept.names_of(self).get(name.removeprefix(_RAW_SAVED if raw else _SAVED))
-        if found is None or (raw and found[0] not in ("operand", "result")):
-            raise AttributeError(f"'{self.short_name()}' object has no attribute '{name}'")
-        kind, place = found
-        if raw:
-            own = name.removeprefix(_RAW_SAVED)
-            if kind == "operand":
-                place = self.exe.kept.index(place) if place in self.exe.kept else None
-            return raw_saved(self, own, place)
-        if kind == "static":
-            return kept.static_of(self.exe, place)
-        if kind == "sizes":
-            return self.avals[self.exe.dropped.index(place)][0]
-        if kind == "result":
-            return rejoined(self.kept_values()[0], (self, 0))
-        if place not in self.exe.kept:
-            return None
-        value = self.kept_values()[self.exe.kept.index(place)]
-        if value is None:
-            return None
-        if not hasattr(value, "shape"):
-            return value if kept.is_scalar(self.exe, place) else wrap(jnp.asarray(value))
-        edge = dict(zip(self.exe.wanted, self.edges, strict=True)).get(place)
-        if edge is None:
-            return wrap(value)
-        leaf = unwritten(value, edge)
-        return rejoined(value, edge) if leaf is None else leaf
-
-    def __dir__(self: Any) -> list[str]:
-        return [*super().__dir__(), *(_SAVED + name for name in kept.names_of(self))]
-
-
-class ShownNode(SavedNames, OpNode):
-    """An OpNode that the user has asked for."""
-
-    __slots__ = ()
-
-
-raw_saved = Provided("shows what a node (node, name, place) saved, as it is kept")
-#: As what a node is shown that the user asks for.
-shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
-
-
-@functools.cache
-def named_class(kind: type[Node], name: str) -> type:
-    """Make a subclass of ``kind`` under the name of the node: what draws graphs writes
-    ``type(grad_fn).__name__``."""
-    return type(name, (kind,), {"__slots__": ()})
 
 
 def unwritten(array: Any, edge: Edge | None) -> Tensor | None:

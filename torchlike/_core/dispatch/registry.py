@@ -1,4 +1,4 @@
-"""The registry: an op is one pure JAX function plus one line of facts.
+"""The registry: an op is one pure JAX function plus one line of options.
 
     @op(elementwise=True, inplace=True, needs={"input": ["other"], "other": ["input"]})
     def mul(input: Operand, other: Operand):
@@ -21,14 +21,14 @@ from torchlike._core import dtypes, modes
 from torchlike._core.dispatch import call
 from torchlike._core.dispatch import inplace as in_place
 from torchlike._core.dispatch import out as outs
-from torchlike._core.dispatch.facts import (
-    Facts,
-    PublicFacts,
+from torchlike._core.dispatch.spec import (
+    OpOptions,
+    OpSpec,
+    PublicOptions,
+    check_options,
     declare_autocast,
     has_autocast,
-    refuse_unknown,
 )
-from torchlike._core.dispatch.spec import OpSpec
 from torchlike._runtime.function_objects import copy_of
 from torchlike.tensor import add_method
 
@@ -37,7 +37,7 @@ from torchlike.tensor import add_method
 #: Every op by name.
 OPS: dict[str, OpSpec] = {}
 #: What definitions say of the op or public function of a name, put together.
-FACTS: dict[str, dict[str, Any]] = {}
+OPTIONS: dict[str, dict[str, Any]] = {}
 #: Every public function: namespace ("", "nn.functional", "linalg", …) -> name -> function.
 NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {}
 #: The functions of ops and their in-place forms, public or not.
@@ -56,9 +56,9 @@ def clear_executables() -> None:
 dtypes.default_dtype_changed.call(clear_executables)
 
 
-def names_with(fact: str) -> list[str]:
-    """Return the names in whose definitions a fact is said to be true, in order."""
-    return sorted(name for name, facts in FACTS.items() if facts.get(fact))
+def names_with(option: str) -> list[str]:
+    """Return the names in whose definitions an option is True, in order."""
+    return sorted(name for name, options in OPTIONS.items() if options.get(option))
 
 
 def export(
@@ -97,13 +97,13 @@ def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
 
 
 def _declare(
-    name: str, namespaces: tuple[str, ...], fn: Callable[..., Any], facts: PublicFacts
+    name: str, namespaces: tuple[str, ...], fn: Callable[..., Any], options: PublicOptions
 ) -> None:
     """Tell those who ask by name what a definition says."""
-    FACTS.setdefault(name, {}).update(facts)
-    declare_autocast(name, facts.get("autocast"))
-    outs.declare_refusal(name, facts.get("out_refusal"))
-    signature = facts.get("python_signature", False)
+    OPTIONS.setdefault(name, {}).update(options)
+    declare_autocast(name, options.get("autocast"))
+    outs.declare_refusal(name, options.get("out_refusal"))
+    signature = options.get("python_signature", False)
     if signature:
         space = "nn.functional" if "nn.functional" in namespaces else ""
         declare_in_python(space, name, fn, signature if isinstance(signature, str) else None)
@@ -138,7 +138,7 @@ def op(
     method: Any = True,
     inplace: Any = False,
     numbers_first: tuple[str, ...] = (),
-    **facts: Unpack[Facts],
+    **options: Unpack[OpOptions],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a pure JAX function as an op, and give its public function.
 
@@ -151,16 +151,16 @@ def op(
       inplace: whether there is an in-place twin ``name_`` (a method, and in the namespaces).
       numbers_first: keyword arguments that PyTorch's old signatures take in this order before or
         between the tensors: ``x.addcmul_(value, a, b)``.
-      facts: what it computes and how (see ``Facts``).
+      options: what it computes and how (see ``OpOptions``).
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         own = name or fn.__name__.removesuffix("_op")
         if own in OPS:
             raise TypeError(f"op {own} is registered twice")
-        spec = OpSpec(fn, own, namespaces, facts)
+        spec = OpSpec(fn, own, namespaces, options)
         OPS[own] = spec
-        _declare(spec.name, namespaces, fn, facts)
+        _declare(spec.name, namespaces, fn, options)
         function = call.function_of(spec)
         of_tensor = call.method_of(spec, function)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
@@ -170,7 +170,7 @@ def op(
             function = call.with_numbers_first(function, numbers_first)
             vars(of_tensor)["first_of"] = function
             twin = twin and call.with_numbers_first(twin, numbers_first, True)
-        one_object = facts.get("one_object", False)
+        one_object = options.get("one_object", False)
         for public in (own, *aliases):
             export(function, public, namespaces, one_object=one_object)
             if method:
@@ -190,11 +190,11 @@ def composite(
     namespaces: tuple[str, ...] = ("",),
     aliases: tuple[str, ...] = (),
     method: Any = True,
-    **facts: Unpack[PublicFacts],
+    **options: Unpack[PublicOptions],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a Python function made of other ops (overloads, tuples of results, views).
 
-    The arguments are those of `op`; ``facts`` are the ``PublicFacts``.
+    The arguments are those of `op`; ``options`` are the ``PublicOptions``.
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -203,10 +203,10 @@ def composite(
             fn = copy_of(fn, own)
         fn.__name__ = own
         fn.__qualname__ = own
-        refuse_unknown(own, facts, PublicFacts)
-        _declare(own, namespaces, fn, facts)
-        fn = with_synonyms(_autocasting(fn, own), facts.get("other_names"))
-        one_object = facts.get("one_object", False)
+        check_options(own, options, PublicOptions)
+        _declare(own, namespaces, fn, options)
+        fn = with_synonyms(_autocasting(fn, own), options.get("other_names"))
+        one_object = options.get("one_object", False)
         for public in (own, *aliases):
             export(fn, public, namespaces, one_object=one_object)
             if method:

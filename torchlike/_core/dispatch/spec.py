@@ -1,17 +1,163 @@
-"""OpSpec: the facts of one op, and the executables made from them."""
+"""OpSpec: what is known of one op, and the executables made from it.
+
+It comes from the op's function and the options of its definition (`OpOptions`), such as what
+backward keeps; these stand nowhere else.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict
 
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
-from torchlike._core.dispatch.facts import Facts, refuse_unknown
 from torchlike._core.dispatch.schema import Schema
 from torchlike._core.provided import Provided
 from torchlike._runtime.short_rows import AsOneRow
+
+# -- what a definition says ------------------------------------------------------------------------
+
+
+class PublicOptions(TypedDict, total=False):
+    """Keyword arguments of ``@op`` and ``@composite`` alike: what others ask of a public function.
+
+    Several definitions of one name (an op and the function that calls it) share what is asked by
+    name: autocast's policy and the words of refusals.
+    """
+
+    #: Whether it has a gradient (the default). Without one its outputs never require grad.
+    differentiable: bool
+    #: Whether each element is computed by itself. Of ops that is said by ``elementwise=``, but for
+    #: those whose results are laid out otherwise.
+    pointwise: bool
+    #: Whether it is 0 where its one operand is: on sparse tensors it looks at the values alone.
+    zero_at_zero: bool
+    #: Whether there is ``torch._foreach_NAME``, which applies it to each tensor of a list.
+    foreach: bool
+    #: What aten's overloads of the name say of themselves (``torch.Tag``), as words: "reduction" of
+    #: the default one, "reduction.default|dim" of those two.
+    tags: str
+    #: ``count(*arguments, **keywords)``: how many floating-point operations aten's operator of the
+    #: name takes, from its arguments with shapes in the place of tensors.
+    flops: Callable[..., int]
+    #: ``rule(aten, *arguments, **keywords)``: what it is in simpler operators of
+    #: ``torch.ops.aten``, for ``torch._decomp``; or a rule for each of some overloads:
+    #: ``{"Scalar": rule}``.
+    decomposition: Callable[..., Any] | Mapping[str, Callable[..., Any]]
+    #: What autocast casts the floats among its arguments to: "low" (autocast's dtype), "float32" or
+    #: "widest" (of the arguments'), on all devices or on some: ``{"cpu": …, "cuda": …, "xla": …}``.
+    autocast: str | Mapping[str, str] | None
+    #: Names that parameters have in other overloads of PyTorch's: ``{"tensor": "other"}``.
+    other_names: Mapping[str, str]
+    #: Whether PyTorch's function is written in Python, so that ``__torch_function__`` is given all
+    #: arguments by these names; or how it is given them, as text. It holds in
+    #: "nn.functional" if the function is there, else in "".
+    python_signature: bool | str
+    #: Whether all namespaces have the same object, as PyTorch has some. Else each has its own, as
+    #: ``__torch_function__`` is told which was called.
+    one_object: bool
+    #: Whether a function in the torch namespace asks ``__torch_function__`` (the default).
+    overridable: bool
+    #: PyTorch's words for an ``out=`` of another dtype, where they are not the usual ones, with
+    #: {name}, {wanted}, {found} and {which} ("values" or "indices"); or words for each of the two.
+    out_refusal: str | tuple[str, str]
+
+
+class OpOptions(PublicOptions, total=False):
+    """Keyword arguments of ``@op`` alone; one not said is False or None, but for
+    ``differentiable``."""
+
+    #: The in-place form of an op that is not differentiable has a gradient, of zeros.
+    ends_history: bool
+    #: Which operands each wanted gradient needs: None for all of them, "nothing" for linear ops, or
+    #: ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
+    needs: Any
+    #: ``rule(cotangent, output, *statics)``, for ops whose gradient needs only the output.
+    from_output: Callable[..., Any] | None
+    #: Keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
+    residuals: Any
+    #: For linear ops, given the numbers among the operands: which operands' gradient is that of the
+    #: output, where it has their shape and dtype.
+    passes_on: Callable[..., tuple[int, ...]] | None
+    #: The node's name; ``MulBackward0`` of ``mul`` by default.
+    grad_name: str
+    #: Operands that PyTorch's node calls otherwise, ``_saved_mat2`` for ``other``. ``self`` for
+    #: ``input`` need not be said.
+    saved_names: Mapping[str, str]
+    #: A loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
+    elementwise: Any
+    #: An elementwise op of one operand that XLA has an instruction for, and no vectors for where
+    #: rows are short (short_rows.py).
+    one_instruction: bool
+    #: The result is the operand, its memory order included.
+    copies: bool
+    #: Another rule of memory_order.py for the outputs' strides.
+    memory_order: Callable[..., None] | None
+    #: Whether ``out=`` may have another dtype of at least the result's category. So it is by
+    #: default for elementwise ops, and not for others. "dtype": the op has a parameter ``dtype``,
+    #: which ``out=`` sets; "kind": real and complex are kept apart; "kernel": floats stay floats,
+    #: and anything else is NotImplementedError. Or a function of the operands that gives one of
+    #: these.
+    casts_out: Any
+    #: ``check(*all arguments)``, called eagerly before the op for errors that depend on values (an
+    #: index out of range); not called while a graph is captured.
+    check: Callable[..., None] | None
+    #: A namedtuple class for multiple outputs.
+    returns: Any
+    #: It writes one number everywhere: memory that overlaps itself does its in-place form no harm.
+    writes_one_number: bool
+    #: It reads in another order than it writes: what it writes may share no memory with operands,
+    #: that apart which its in-place form writes over.
+    reorders: bool
+    #: It takes parameters of a lazy module, which have no shape yet.
+    takes_uninitialized: bool
+
+
+#: device -> name -> "low", "float32" or "widest", as the ops' definitions say (``autocast=``). They
+#: follow PyTorch's lists, of its CPU and CUDA kernels, and of torch_xla for TPUs; what those
+#: compute otherwise without saying (matmul as a part) follows from the parts.
+AUTOCAST: dict[str, dict[str, str]] = {"cpu": {}, "cuda": {}, "xla": {}}
+_POLICIES = frozenset(("low", "float32", "widest"))
+
+
+def declare_autocast(name: str, policies: str | Mapping[str, str] | None) -> None:
+    """Note the policies in an op's definition: one for every device, or one for each of some.
+
+    Definitions of the same name share them: the op ``mse_loss`` and the public function that calls
+    it. ValueError for a device or a policy that there is not.
+    """
+    if policies is None:
+        return
+    if isinstance(policies, str):
+        policies = dict.fromkeys(AUTOCAST, policies)
+    for device, policy in policies.items():
+        if device not in AUTOCAST or policy not in _POLICIES:
+            raise ValueError(f"op {name}: there is no autocast policy {device}: {policy}")
+        AUTOCAST[device][name] = policy
+
+
+def has_autocast(name: str) -> bool:
+    """Return whether autocast has a policy for an op or public function of a name."""
+    return any(name in names for names in AUTOCAST.values())
+
+
+_KNOWN = {
+    PublicOptions: PublicOptions.__annotations__.keys(),
+    OpOptions: PublicOptions.__annotations__.keys() | OpOptions.__annotations__.keys(),
+}
+
+
+def check_options(name: str, options: Mapping[str, Any], known: Any) -> None:
+    """Raise TypeError for an option that is not among the ``known`` class's."""
+    unknown = options.keys() - _KNOWN[known]
+    if unknown:
+        raise TypeError(
+            f"op {name} is defined with what is no option: {', '.join(sorted(unknown))}"
+        )
+
+
+# -- what is known of an op ------------------------------------------------------------------------
 
 lay_out_loop = Provided("gives results of elementwise ops their strides, as memory_order rules do")
 
@@ -50,12 +196,12 @@ class OpSpec:
     )
 
     def __init__(
-        self, fn: Callable[..., Any], name: str, namespaces: tuple[str, ...], facts: Facts
+        self, fn: Callable[..., Any], name: str, namespaces: tuple[str, ...], options: OpOptions
     ) -> None:
-        """Describe the op ``fn`` by its schema and ``facts``; raise TypeError for a fact that there
-        is not."""
-        refuse_unknown(name, facts, Facts)
-        say = facts.get
+        """Describe the op ``fn`` by its schema and ``options``; raise TypeError for an option that
+        there is not."""
+        check_options(name, options, OpOptions)
+        say = options.get
         elementwise = say("elementwise", False)
         self.fn = fn
         #: As errors say it: cat() is the public face of cat_op.

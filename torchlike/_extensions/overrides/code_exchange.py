@@ -17,7 +17,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from torchlike._core import overrides
-from torchlike._core.dispatch.registry import FACTS, NAMESPACES, OP_FUNCTIONS
+from torchlike._core.dispatch.registry import NAMESPACES, OP_FUNCTIONS, OPTIONS
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.overrides.python_signatures import read, table
 from torchlike._runtime.function_objects import copy_of
@@ -198,7 +198,7 @@ def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str,
             continue
         for name, value in entries.items():
             # Those of the torch namespace that only look at types do not ask.
-            overridable = space or FACTS.get(name, {}).get("overridable", True)
+            overridable = space or OPTIONS.get(name, {}).get("overridable", True)
             if overridable and isinstance(value, FunctionType):
                 yield space, name, value
 

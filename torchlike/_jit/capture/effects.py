@@ -21,7 +21,6 @@ from io import IOBase
 from types import TracebackType
 from typing import Any
 
-from torchlike._compat.printing import CAPTURED
 from torchlike._core import dtypes, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture.refusals import is_library_module
@@ -29,6 +28,7 @@ from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import CellGuard, ValueGuard, same
 from torchlike._jit.guards.objects import StateGuard
 from torchlike._runtime.patches import in_use
+from torchlike._runtime.printing import CAPTURED
 from torchlike.tensor import Tensor
 
 #: Does to Python's objects what one run of the body did.

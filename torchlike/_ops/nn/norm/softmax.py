@@ -12,7 +12,6 @@ from jax import lax
 
 from torchlike._compat.synonyms import with_synonyms
 from torchlike._core import dtypes, errors
-from torchlike._core.dispatch.facts import declare_autocast
 from torchlike._core.dispatch.registry import composite, declare_in_python, export, op
 from torchlike._core.dispatch.schema import (
     Bool,
@@ -24,6 +23,7 @@ from torchlike._core.dispatch.schema import (
     Int,
     require_tensor,
 )
+from torchlike._core.dispatch.spec import declare_autocast
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.memory_order import of_loop

@@ -15,9 +15,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from torchlike._core import errors, modes
-from torchlike._core.dispatch.record import OpNode, ShownNode, shown_kinds
+from torchlike._core.dispatch.copying import data_copied
+from torchlike._core.dispatch.record import OpNode
 from torchlike._core.storage import Storage
-from torchlike.tensor import Tensor, add_method
+from torchlike._core.tensor_values import about_to_write_data
+from torchlike.autograd.saved_names import ShownNode, show_as
+from torchlike.tensor import Tensor
 
 _MOST = 8
 _looked = 0
@@ -44,7 +47,7 @@ class _Written:
 def _written(kind: type[OpNode]) -> type[Any]:
     found = type(kind.__name__, (_Written, kind), {"__slots__": ()})
     if kind is OpNode:
-        shown_kinds[found] = type(ShownNode.__name__, (_Written, ShownNode), {"__slots__": ()})
+        show_as(found, type(ShownNode.__name__, (_Written, ShownNode), {"__slots__": ()}))
     return found
 
 
@@ -59,6 +62,7 @@ def _tell(node: OpNode) -> None:
         )
 
 
+@about_to_write_data.by
 def about_to_write(target: Tensor) -> None:
     """Mark the nodes that saved the value of a tensor that is written to through ``.data``."""
     global _looked
@@ -87,9 +91,7 @@ def about_to_write(target: Tensor) -> None:
             node.__class__ = _written(type(node))
 
 
+@data_copied.by
 def has_copied(target: Tensor) -> None:
     """Note that what was copied through ``.data`` may be another tensor's array."""
     _borrowed[target._storage] = target._storage.version
-
-
-add_method("_about_to_write_data", about_to_write)
