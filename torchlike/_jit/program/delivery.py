@@ -191,9 +191,9 @@ def deliver(
     outputs = run.outputs
     cells = targets_of(what, arguments)
     write(cells, outputs)
-    checks = program.words is not None and made is None
-    if checks and program.may_run_again:  # nothing is bound or changed yet
-        _look(program.words, outputs[n + what.n_made], run.undo)
+    words = program.words if made is None else None
+    if words is not None and program.may_run_again:  # nothing is bound or changed yet
+        _look(words, outputs[n + what.n_made], run.undo)
     if made is None:
         made = [
             Storage(on_host(a) if i in what.on_host else a)
@@ -230,11 +230,11 @@ def deliver(
     for i, condition in what.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
-    if checks and not program.may_run_again:
+    if words is not None and not program.may_run_again:
         undo = run.undo
         if program.gradient_slots is not None:
             undo = program.gradient_slots.undo(arguments, [value for _, value in bound], undo)
-        program.words.add(outputs[n + what.n_made], undo)
+        words.add(outputs[n + what.n_made], undo)
     _switch(what, arguments, False)
     for template in what.kept:
         give(template, arguments, made, node)
