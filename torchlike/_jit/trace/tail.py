@@ -35,7 +35,7 @@ class SplitFunction(NamedTuple):
 
 
 def split(fn: Any, error: JitCaptureError, mark: str) -> SplitFunction | None:
-    """SplitFunction a function before the statement of its body in which a capture was refused; None where
+    """Split a function before the statement of its body in which a capture was refused; None where
     it has no such statement, or where the parts would not be the whole. The head returns ``mark``
     behind the variables."""
     function = getattr(fn, "__func__", fn)
