@@ -19,8 +19,8 @@ from torchlike._extensions.overrides import protocol
 from torchlike._ops.shape.joining import stack
 from torchlike._runtime import trees
 from torchlike.autograd.backward import gradients
+from torchlike.autograd.conditional_grad import array_of
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.autograd.partial import array_of
 from torchlike.func.vmap import vmap
 from torchlike.tensor import Tensor, wrap
 

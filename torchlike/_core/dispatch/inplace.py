@@ -26,7 +26,7 @@ from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor
 
 
-def twin_of(spec: OpSpec) -> Callable[..., Any]:
+def in_place_variant(spec: OpSpec) -> Callable[..., Any]:
     """Return the in-place twin ``name_`` of an op, which writes into its first operand and returns
     it."""
     schema = spec.schema.as_method(f"{spec.name}_")

@@ -163,7 +163,7 @@ def op(
         _declare(spec.name, namespaces, fn, options)
         function = call.function_of(spec)
         of_tensor = call.method_of(spec, function)
-        twin = spec.in_place = in_place.twin_of(spec) if inplace else None
+        twin = spec.in_place = in_place.in_place_variant(spec) if inplace else None
         OP_FUNCTIONS.extend(f for f in (function, twin) if f is not None)
         if numbers_first:
             of_tensor = call.with_numbers_first(function, numbers_first, True)

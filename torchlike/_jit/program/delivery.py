@@ -21,7 +21,7 @@ from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, 
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.trees import unflatten
-from torchlike.autograd.partial import When
+from torchlike.autograd.conditional_grad import When
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator
 from torchlike.tensor import Tensor

@@ -28,7 +28,7 @@ from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
 from torchlike._ops.memory_order import broadcast_strides, iterator_strides
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
-from torchlike._ops.shape.views.making import make_window, on_unread, unread
+from torchlike._ops.shape.views.view_factory import make_window, on_unread, unread
 from torchlike._ops.value_checks import (
     refuse_outside,
     refuse_tensor,
