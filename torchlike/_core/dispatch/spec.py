@@ -229,7 +229,7 @@ class OpSpec:
         self.writes_one_number = say("writes_one_number", False)
         self.reorders = say("reorders", False)
         self.takes_uninitialized = say("takes_uninitialized", False)
-        #: The in-place twin, once made.
+        #: The in-place variant, once made.
         self.in_place: Any = None
         self.kept_for = _kept_for(say("needs"), self.schema)
         #: (mask, statics) -> Executable
