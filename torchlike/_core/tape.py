@@ -92,7 +92,7 @@ class Node:
         "sequence",
     )
     n_outputs = 1
-    #: Whether ``run`` is given gradients with their conditions (autograd/partial.py).
+    #: Whether ``run`` is given gradients with their conditions (autograd/conditional_grad.py).
     sees_conditions = False
     #: Whether its backward pass calls operators on tensors, so that their classes and modes see it.
     in_tensors = False

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._core import errors, modes, overrides
 from torchlike._core.dispatch.copying import array_to_device
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.layouts import preserve_format, strided
 from torchlike._core.tape import (
@@ -31,7 +31,7 @@ from torchlike._extensions.overrides.code_exchange import asks
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
-from torchlike.autograd.partial import ConditionalGrad, array_of
+from torchlike.autograd.conditional_grad import ConditionalGrad, array_of
 from torchlike.tensor import Tensor, add_method, wrap
 
 
@@ -327,7 +327,7 @@ def _batched(
         found = grad(
             outputs,
             inputs,
-            [None if g is None else wrap(Batched(level, still(g))) for g in given],
+            [None if g is None else wrap(Batched(level, snapshot(g))) for g in given],
             retain_graph,
             create_graph,
             allow_unused=allow_unused,

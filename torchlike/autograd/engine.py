@@ -25,8 +25,18 @@ from torchlike._core.dispatch.record import OpNode
 from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike.autograd import fresh_stack, partial
-from torchlike.autograd.partial import ConditionalGrad
+from torchlike.autograd import fresh_stack
+from torchlike.autograd.conditional_grad import (
+    GIVEN,
+    ConditionalGrad,
+    any_partial,
+    array_of,
+    on_arrays,
+    through,
+    total,
+    union,
+    when_of,
+)
 from torchlike.tensor import Tensor, wrap
 
 _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
@@ -41,8 +51,8 @@ def _sum(present: Any, gradient: Any) -> Any:
             return first_calls.call(_add, present, gradient)
         return _add(present, gradient)
     except (TypeError, ValueError):
-        if partial.any_partial((present, gradient)):
-            return partial.total(present, gradient, _sum)
+        if any_partial((present, gradient)):
+            return total(present, gradient, _sum)
         kind = cells.kind_among((present, gradient))
         if kind is None:
             raise
@@ -50,8 +60,8 @@ def _sum(present: Any, gradient: Any) -> Any:
 
 
 def _sum_of_tensors(present: Any, gradient: Any) -> Any:
-    if partial.any_partial((present, gradient)):
-        return partial.total(present, gradient, operator.add)
+    if any_partial((present, gradient)):
+        return total(present, gradient, operator.add)
     if present.is_sparse and not gradient.is_sparse:  # the other way round is not defined
         return gradient + present
     return present + gradient
@@ -320,8 +330,8 @@ def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[An
             "autograd inside the jitted function only (or return the loss and call backward "
             "outside)",
         )
-    if capture is not None and not node.sees_conditions and partial.any_partial(incoming):
-        return partial.through(lambda arrays: _run_node(node, arrays, create_graph), incoming)
+    if capture is not None and not node.sees_conditions and any_partial(incoming):
+        return through(lambda arrays: _run_node(node, arrays, create_graph), incoming)
     if modes.current.anomaly:
         outgoing = _run_watched(node, incoming, create_graph)
     else:
@@ -383,9 +393,9 @@ def _before(
     """Run the tensor hooks on the gradients that arrive at a node, accumulate them in the tensors
     that retain theirs, run the node's pre-hooks if it runs, and return the gradients. ``whens``:
     the conditions under which there are gradients, if they are conditional."""
-    if partial.any_partial(incoming):
-        whens = [partial.when_of(g) for g in incoming]
-        return partial.on_arrays(lambda a: _before(node, a, create_graph, runs, whens), incoming)
+    if any_partial(incoming):
+        whens = [when_of(g) for g in incoming]
+        return on_arrays(lambda a: _before(node, a, create_graph, runs, whens), incoming)
     if runs:
         for nr in (*(node.pre_hooks or ()), *(node.retained or ())):
             node.check_whole(nr, incoming)
@@ -403,10 +413,10 @@ def _before(
         g, present = grads[nr], t._grad
         if whens is None:
             t._set_grad(g if present is None else present + g)
-        elif partial.GIVEN in whens[nr]:
+        elif GIVEN in whens[nr]:
             # Else the pass is a capture's own, on placeholders.
             capture = modes.the_capture()
-            when = partial.union([capture.condition_of(present), whens[nr]])
+            when = union([capture.condition_of(present), whens[nr]])
             t._set_grad(g if present is None else present + g)
             capture.hold_gradient(t, when)
     if node.hooks is not None and runs:
@@ -420,9 +430,9 @@ def _before(
 def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
     """Run a node's hooks, ``hook(grad_inputs, grad_outputs)``, which may replace the inputs'
     gradients, and return those."""
-    if partial.any_partial((*outgoing, *incoming)):
-        arrived = [partial.array_of(g) for g in incoming]
-        return partial.on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
+    if any_partial((*outgoing, *incoming)):
+        arrived = [array_of(g) for g in incoming]
+        return on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
 
     def shown(values: Any) -> tuple[Any, ...]:
         return tuple(v if v is None or create_graph else wrap(v) for v in values)
@@ -510,8 +520,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
     if capture is not None:
         capture.slot_read(leaf, "_grad")
         if type(gradient) is ConditionalGrad or capture.conditions:
-            when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
-            gradient = partial.array_of(gradient)
+            when = union([capture.condition_of(grad), when_of(gradient)])
+            gradient = array_of(gradient)
     if not create_graph and isinstance(gradient, Tensor):
         if overrides.state.dispatch_modes or type(gradient) not in overrides.PLAIN:
             # In operators, so that who handles them sees them.

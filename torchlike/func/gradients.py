@@ -20,8 +20,8 @@ from torchlike._functorch.apis import vmap
 from torchlike._ops.shape.joining import stack
 from torchlike._runtime import trees
 from torchlike.autograd.backward import gradients
+from torchlike.autograd.conditional_grad import array_of
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.autograd.partial import array_of
 from torchlike.tensor import Tensor, wrap
 
 

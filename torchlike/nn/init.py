@@ -20,7 +20,7 @@ from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.overrides import protocol
 from torchlike._extensions.overrides.code_exchange import asks
-from torchlike._ops.creation.finishing import finish
+from torchlike._ops.creation.wrap_result import finish
 from torchlike._ops.memory_order import strides_like
 from torchlike._ops.random.random import randperm
 from torchlike._runtime.mixed_operands import replicating

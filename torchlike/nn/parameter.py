@@ -11,7 +11,7 @@ from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.overrides import TENSOR_TYPES, has_function, no_function
 from torchlike._ops.creation.conversion import clone
-from torchlike._ops.creation.finishing import finish
+from torchlike._ops.creation.wrap_result import finish
 from torchlike.tensor import FIELDS, Tensor
 
 

@@ -27,7 +27,7 @@ from torchlike._ops.unfused import unfused
 from torchlike._runtime import first_calls, mixed_operands, targets, x64
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike.autograd.partial import GIVEN
+from torchlike.autograd.conditional_grad import GIVEN
 from torchlike.optim.handed_over import handed_over
 from torchlike.tensor import Tensor
 

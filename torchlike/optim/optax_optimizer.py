@@ -17,8 +17,8 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._extensions import meta
 from torchlike._runtime.first_calls import DECLINED
+from torchlike.autograd.conditional_grad import GIVEN
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.autograd.partial import GIVEN
 from torchlike.optim import optax_groups as groups
 from torchlike.optim import optax_step
 from torchlike.optim.fused import gradient_array

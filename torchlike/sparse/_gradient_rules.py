@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.dispatch.registry import NAMESPACES, OPS
 from torchlike._extensions.sparse_array import COMPRESSED_RULES, RULES
 from torchlike._ops.linalg import scipy_products
@@ -54,7 +54,7 @@ def _around(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]])
 def _kept(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return snapshots of the arguments, which keep their values whatever is written to them
     later."""
-    return tuple(still(a) if isinstance(a, Tensor) else a for a in args)
+    return tuple(snapshot(a) if isinstance(a, Tensor) else a for a in args)
 
 
 def _spills(

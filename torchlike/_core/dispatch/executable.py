@@ -147,6 +147,7 @@ class Executable:
         "forward",
         "forward_vjp",
         "has_tuple",
+        "identity_grad_for",
         "is_large",
         "keeps_residuals",
         "kept",
@@ -155,7 +156,6 @@ class Executable:
         "mask",
         "name",
         "op",
-        "passes_on",
         "pure",
         "pushed",
         "rule",
@@ -175,7 +175,7 @@ class Executable:
         kept: tuple[int, ...] | None = None,
         rule: Callable[..., Any] | None = None,
         residuals: Any = False,
-        passes_on: Callable[..., tuple[int, ...]] | None = None,
+        identity_grad_for: Callable[..., tuple[int, ...]] | None = None,
         free: tuple[int, ...] = (),
         differentiable: Any = True,
         library: bool = False,
@@ -193,8 +193,8 @@ class Executable:
         #: rule(cotangent, output) -> cotangent of the first operand; only the output is kept.
         self.rule = rule
         self.keeps_residuals = residuals
-        #: passes_on(*kept) -> operands whose gradient may be the output's very cotangent.
-        self.passes_on = passes_on
+        #: identity_grad_for(*kept) -> operands whose gradient may be the output's very cotangent.
+        self.identity_grad_for = identity_grad_for
         #: Whether backward frees anything, so that a second one is PyTorch's error.
         self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
         self._backward: dict[Any, Callable[..., Any]] = {}
@@ -349,8 +349,8 @@ class Executable:
     ) -> tuple[Any, ...] | None:
         """Return the gradients, where all are the cotangent itself (compiled, each would be a copy
         of it); else None."""
-        assert self.passes_on is not None
-        passing = self.passes_on(*kept)
+        assert self.identity_grad_for is not None
+        passing = self.identity_grad_for(*kept)
         aval = cotangent.shape, cotangent.dtype
         for i in self.wanted:
             if i not in passing or avals[self.dropped.index(i)] != aval:

@@ -26,14 +26,14 @@ from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor
 
 
-def twin_of(spec: OpSpec) -> Callable[..., Any]:
-    """Return the in-place twin ``name_`` of an op, which writes into its first operand and returns
+def in_place_variant(spec: OpSpec) -> Callable[..., Any]:
+    """Return the in-place variant ``name_`` of an op, which writes into its first operand and gives
     it."""
     schema = spec.schema.as_method(f"{spec.name}_")
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
     by_position = schema.arity if schema.positional == schema.arity else -1
 
-    def twin(*args: Any, **kwargs: Any) -> Tensor:
+    def variant(*args: Any, **kwargs: Any) -> Tensor:
         if kwargs or len(args) != by_position:
             args = schema.bind(args, kwargs)
         target = args[0]
@@ -45,7 +45,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
         statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
         return _update(spec, target, [args[i] for i in operand_positions], statics)
 
-    return call.dress(twin, spec, "_")
+    return call.dress(variant, spec, "_")
 
 
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:

@@ -79,7 +79,7 @@ class OpNode(Node):
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)
         exe = self.exe
-        if exe.passes_on is not None:
+        if exe.identity_grad_for is not None:
             passed = exe.passed_on(self.saved, self.avals, cotangents[0])
             if passed is not None:
                 return passed
@@ -172,7 +172,7 @@ def rejoined(array: Any, edge: Edge | None) -> Tensor:
     return t
 
 
-def still(t: Tensor) -> Tensor:
+def snapshot(t: Tensor) -> Tensor:
     """Return a new tensor with the value that ``t`` has now and its place in the graph: later
     writes to ``t`` do not reach it."""
     edge = gradient_edge(t)

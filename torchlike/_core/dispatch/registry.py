@@ -148,7 +148,7 @@ def op(
       namespaces: where it is public: "" is ``torchlike``, "nn.functional", "linalg", …; () nowhere.
       aliases: further names, everywhere (``multiply`` for ``mul``).
       method: whether it is a Tensor method too.
-      inplace: whether there is an in-place twin ``name_`` (a method, and in the namespaces).
+      inplace: whether there is an in-place variant ``name_`` (a method, and in the namespaces).
       numbers_first: keyword arguments that PyTorch's old signatures take in this order before or
         between the tensors: ``x.addcmul_(value, a, b)``.
       options: what it computes and how (see ``OpOptions``).
@@ -163,22 +163,22 @@ def op(
         _declare(spec.name, namespaces, fn, options)
         function = call.function_of(spec)
         of_tensor = call.method_of(spec, function)
-        twin = spec.in_place = in_place.twin_of(spec) if inplace else None
-        OP_FUNCTIONS.extend(f for f in (function, twin) if f is not None)
+        variant = spec.in_place = in_place.in_place_variant(spec) if inplace else None
+        OP_FUNCTIONS.extend(f for f in (function, variant) if f is not None)
         if numbers_first:
             of_tensor = call.with_numbers_first(function, numbers_first, True)
             function = call.with_numbers_first(function, numbers_first)
             vars(of_tensor)["first_of"] = function
-            twin = twin and call.with_numbers_first(twin, numbers_first, True)
+            variant = variant and call.with_numbers_first(variant, numbers_first, True)
         one_object = options.get("one_object", False)
         for public in (own, *aliases):
             export(function, public, namespaces, one_object=one_object)
             if method:
                 add_method(public, of_tensor)
-            if twin is not None:
-                export(twin, f"{public}_", namespaces)
+            if variant is not None:
+                export(variant, f"{public}_", namespaces)
                 if method:
-                    add_method(f"{public}_", twin)
+                    add_method(f"{public}_", variant)
         return function
 
     return register

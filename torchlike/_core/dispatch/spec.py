@@ -79,7 +79,7 @@ class OpOptions(PublicOptions, total=False):
     residuals: Any
     #: For linear ops, given the numbers among the operands: which operands' gradient is that of the
     #: output, where it has their shape and dtype.
-    passes_on: Callable[..., tuple[int, ...]] | None
+    identity_grad_for: Callable[..., tuple[int, ...]] | None
     #: The node's name; ``MulBackward0`` of ``mul`` by default.
     grad_name: str
     #: Operands that PyTorch's node calls otherwise, ``_saved_mat2`` for ``other``. ``self`` for
@@ -176,6 +176,7 @@ class OpSpec:
         "fn",
         "from_output",
         "grad_name",
+        "identity_grad_for",
         "in_place",
         "kept_for",
         "lays_out",
@@ -184,7 +185,6 @@ class OpSpec:
         "namespaces",
         "number_mask",
         "one_instruction",
-        "passes_on",
         "reorders",
         "residuals",
         "returns",
@@ -213,7 +213,7 @@ class OpSpec:
         self.ends_history = say("ends_history", False)
         self.from_output = say("from_output")
         self.residuals = say("residuals", False)
-        self.passes_on = say("passes_on")
+        self.identity_grad_for = say("identity_grad_for")
         camel = "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.grad_name = say("grad_name", f"{camel}Backward0")
         self.saved_names = {"input": "self", **say("saved_names", {})}
@@ -229,7 +229,7 @@ class OpSpec:
         self.writes_one_number = say("writes_one_number", False)
         self.reorders = say("reorders", False)
         self.takes_uninitialized = say("takes_uninitialized", False)
-        #: The in-place twin, once made.
+        #: The in-place variant, once made.
         self.in_place: Any = None
         self.kept_for = _kept_for(say("needs"), self.schema)
         #: (mask, statics) -> Executable
@@ -300,7 +300,7 @@ class OpSpec:
             kept=kept,
             rule=rule,
             residuals=self.residuals,
-            passes_on=self.passes_on if mask and pure is plain else None,
+            identity_grad_for=self.identity_grad_for if mask and pure is plain else None,
             free=self.schema.scalar_operands,
             differentiable=self.differentiable,
             library=self.fn.__module__.startswith("torchlike."),

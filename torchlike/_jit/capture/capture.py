@@ -69,7 +69,7 @@ from torchlike._jit.guards.tensors import (
     values_of,
 )
 from torchlike._jit.guards.weak import weakened
-from torchlike.autograd.partial import GIVEN, When
+from torchlike.autograd.conditional_grad import GIVEN, When
 from torchlike.tensor import Tensor
 
 

@@ -22,7 +22,7 @@ from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, 
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.trees import unflatten
-from torchlike.autograd.partial import When
+from torchlike.autograd.conditional_grad import When
 from torchlike.tensor import Tensor
 
 

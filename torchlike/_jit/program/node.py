@@ -26,7 +26,7 @@ from torchlike._jit.trace.subgraph import SubgraphNode, filled
 from torchlike._runtime import late_checks
 from torchlike._runtime.scheduling import compiled
 from torchlike.autograd import saved
-from torchlike.autograd.partial import arriving, placed, with_flags
+from torchlike.autograd.conditional_grad import arriving, placed, with_flags
 from torchlike.tensor import wrap
 
 

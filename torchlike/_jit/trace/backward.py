@@ -20,8 +20,8 @@ from torchlike._jit.capture.capture import Capture
 from torchlike._jit.guards.sources import CotangentInput, InputSource, SecondCotangent
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults
 from torchlike._runtime.jax_private.jaxprs import is_literal, program_like, staged
-from torchlike.autograd import engine, partial
-from torchlike.autograd.partial import ConditionalGrad
+from torchlike.autograd import conditional_grad, engine
+from torchlike.autograd.conditional_grad import ConditionalGrad
 from torchlike.tensor import Tensor, wrap
 
 
@@ -225,8 +225,10 @@ class JointBackward:
         self._results.behind = behind(edges, capture.first_sequence)
         self._results.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
-        self._results.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
-        arrays = [partial.array_of(g) for g in gradients if g is not None]
+        self._results.when = [
+            conditional_grad.numbered(conditional_grad.when_of(g), flags) for g in gradients
+        ]
+        arrays = [conditional_grad.array_of(g) for g in gradients if g is not None]
         # Tensors where a node calls operators that classes see.
         return [a._read() if isinstance(a, Tensor) else a for a in arrays] + flags
 
@@ -335,4 +337,4 @@ class RecordedBackward(JointBackward):
                 accumulate=False,
                 stop_before=capture.first_sequence,
             )
-        return self.gradients + [partial.array_of(g) for g in second]
+        return self.gradients + [conditional_grad.array_of(g) for g in second]

@@ -20,7 +20,7 @@ from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import CallValues, GivenContainer, Number, Table
 from torchlike._jit.guards.guard import VALUES
 from torchlike._jit.guards.sources import ArgumentCell, CellSource, FixedCell, Slot, SlotCell
-from torchlike.autograd.partial import When
+from torchlike.autograd.conditional_grad import When
 from torchlike.tensor import FIELDS, Tensor
 
 

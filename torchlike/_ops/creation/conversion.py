@@ -12,7 +12,7 @@ from torchlike._core.dispatch.copying import copy_, tensor_to_device
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Fill, Input, Static, require_tensor
 from torchlike._extensions.meta import MetaArray
-from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype, preserve_strides
 from torchlike._ops.memory_order import suggested_order
 from torchlike._ops.value_checks import refuse_unfit_tensor
 from torchlike.tensor import Tensor, add_method, wrap

@@ -21,7 +21,7 @@ from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._extensions.sparse_array import CompressedArray
 from torchlike._ops.creation import determinism
-from torchlike._ops.creation.finishing import (
+from torchlike._ops.creation.wrap_result import (
     checked_size,
     finish,
     finish_into,

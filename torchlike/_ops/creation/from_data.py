@@ -13,8 +13,8 @@ from torchlike._core import casts, dtypes, errors, modes, views
 from torchlike._core.dispatch.registry import OP_FUNCTIONS, composite
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor_values import note_literal
-from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
-from torchlike._ops.creation.inferring import infer
+from torchlike._ops.creation.infer_dtype import infer
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype, preserve_strides
 from torchlike._ops.memory_order import strides_like
 from torchlike.tensor import Tensor, add_method
 

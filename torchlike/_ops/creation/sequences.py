@@ -17,7 +17,7 @@ from torchlike._core.dispatch.schema import plain_number
 from torchlike._core.errors import allocating
 from torchlike._core.storage import host_value
 from torchlike._ops.creation.filled import empty
-from torchlike._ops.creation.finishing import finish_into, out_dtype
+from torchlike._ops.creation.wrap_result import finish_into, out_dtype
 from torchlike._ops.outputs import given
 from torchlike.tensor import Tensor
 

@@ -53,7 +53,7 @@ def _one_times(factor: Any) -> bool:
     inplace=True,
     elementwise=True,
     needs="nothing",
-    passes_on=lambda alpha: (0, 1) if _one_times(alpha) else (0,),
+    identity_grad_for=lambda alpha: (0, 1) if _one_times(alpha) else (0,),
 )
 def add(input: Operand, other: Operand, *, alpha: Factor = 1):
     """Return ``input + alpha * other``, broadcast and promoted.
@@ -82,7 +82,7 @@ def _plus_multiple(x: Any, y: Any, alpha: Any) -> jax.Array:
     inplace=True,
     elementwise=True,
     needs="nothing",
-    passes_on=lambda alpha: (0,),
+    identity_grad_for=lambda alpha: (0,),
 )
 def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""

@@ -12,7 +12,7 @@ import numpy as np
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Int, OptInput, OptInt
-from torchlike._ops.creation.finishing import finish, numpy_dtype
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype
 from torchlike._ops.memory_order import solution_in_columns
 from torchlike._ops.nn.image.padding import pad
 from torchlike._ops.shape.views import view_as_real

@@ -15,7 +15,7 @@ from torchlike._core.dispatch.out import check_overlap
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Element, Input, require_tensor
 from torchlike._ops.checks import check_mask
-from torchlike._ops.creation.finishing import finish
+from torchlike._ops.creation.wrap_result import finish
 from torchlike._ops.elementwise.pointwise import where_op
 from torchlike._ops.indexing.indexing import index_op
 from torchlike._ops.outputs import given

@@ -22,7 +22,7 @@ from torchlike._extensions.meta import MetaArray
 from torchlike._ops import value_checks
 from torchlike._ops.memory_order import strides_like
 from torchlike._ops.outputs import given
-from torchlike._ops.random.drawing import (
+from torchlike._ops.random.sampling import (
     Sized,
     along_memory,
     by_values,

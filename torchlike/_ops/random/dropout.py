@@ -15,7 +15,7 @@ from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Operand, Scalar, require_tensor
 from torchlike._extensions import boxes
 from torchlike._ops.memory_order import strides_like
-from torchlike._ops.random.drawing import draw
+from torchlike._ops.random.sampling import draw
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import dropout as noise

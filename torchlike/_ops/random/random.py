@@ -12,10 +12,10 @@ from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import plain_number, require_tensor
 from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import sized
-from torchlike._ops.creation.finishing import checked_size, numpy_dtype, out_dtype
+from torchlike._ops.creation.wrap_result import checked_size, numpy_dtype, out_dtype
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
-from torchlike._ops.random.drawing import (
+from torchlike._ops.random.sampling import (
     Fill,
     Sized,
     check_parameters,

@@ -20,7 +20,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32
 from torchlike._ops.shape.joining import cat
 from torchlike._ops.shape.views import shape_arguments, tensor_split
-from torchlike._ops.shape.views.making import one_argument
+from torchlike._ops.shape.views.view_factory import one_argument
 from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor, wrap
 

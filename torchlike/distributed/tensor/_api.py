@@ -20,7 +20,7 @@ from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import full as plain_full
-from torchlike._ops.creation.finishing import numpy_dtype
+from torchlike._ops.creation.wrap_result import numpy_dtype
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of, mesh_of_tracer
 from torchlike.distributed.tensor import _local, _whole
 from torchlike.distributed.tensor._moves import moved

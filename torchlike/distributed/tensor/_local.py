@@ -20,7 +20,7 @@ from jax.sharding import NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.views import Alias, step
-from torchlike._ops.shape.views.making import make_view
+from torchlike._ops.shape.views.view_factory import make_view
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
 from torchlike.distributed.crossings import own_side, side_of

@@ -14,7 +14,7 @@ from torchlike._core import devices, overrides
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.dtypes import get_default_dtype
 from torchlike._extensions.meta import MetaArray
-from torchlike._ops.creation.finishing import finish, numpy_dtype
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype
 from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
 

@@ -30,7 +30,7 @@ from torchlike._jit.trace.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._runtime import targets
 from torchlike._runtime.jax_private.jaxprs import is_about_symbols
 from torchlike._runtime.trees import flatten, flatten_call, unflatten
-from torchlike.autograd.partial import placed, with_flags
+from torchlike.autograd.conditional_grad import placed, with_flags
 from torchlike.serialization.stablehlo import apart, descriptions, safety, trees
 from torchlike.serialization.stablehlo.checks import Checks, described, is_word, sites_of
 from torchlike.serialization.stablehlo.descriptions import Unexportable

@@ -10,7 +10,7 @@ from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.views import step
 from torchlike._extensions import boxes
 from torchlike._extensions.detached import DetachedStorage
-from torchlike._ops.shape.views.making import make_view
+from torchlike._ops.shape.views.view_factory import make_view
 from torchlike.tensor import Tensor
 
 

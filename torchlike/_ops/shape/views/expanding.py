@@ -8,8 +8,8 @@ from torchlike._core import dtypes, errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import index_of, require_tensor
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import make_view, shape_arguments
 from torchlike._ops.shape.views.reshaping import reshaped
+from torchlike._ops.shape.views.view_factory import make_view, shape_arguments
 from torchlike.tensor import Tensor
 
 

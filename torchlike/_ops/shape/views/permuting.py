@@ -8,7 +8,7 @@ from torchlike._core import errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import make_view, one_argument, shape_arguments
+from torchlike._ops.shape.views.view_factory import make_view, one_argument, shape_arguments
 from torchlike.tensor import Tensor, add_method
 
 

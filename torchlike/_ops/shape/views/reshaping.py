@@ -11,7 +11,7 @@ from torchlike._core import dtypes, errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import ints, require_tensor
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import (
+from torchlike._ops.shape.views.view_factory import (
     make_view,
     on_unread,
     one_argument,

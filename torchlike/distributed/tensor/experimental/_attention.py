@@ -19,7 +19,7 @@ from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._ops.nn.attention import spreading
+from torchlike._ops.nn.attention import sharded_attention
 from torchlike._runtime import logs
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.bodies import AXIS
@@ -129,7 +129,7 @@ def context_parallel(
         for b, dim in zip(given, dims, strict=True):
             _cut(b, dim, mesh)
     try:
-        with spreading.by(_Attention(mesh)):
+        with sharded_attention.by(_Attention(mesh)):
             yield
     finally:
         with no_grad():

@@ -27,7 +27,7 @@ from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._extensions import boxes
 from torchlike._extensions.meta import MetaArray
-from torchlike._ops.creation.finishing import finish_into
+from torchlike._ops.creation.wrap_result import finish_into
 from torchlike._ops.memory_order import strides_like
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls.program import host

@@ -64,6 +64,22 @@ def make_view(
     return t
 
 
+def make_window(parent: Tensor, kind: Step, dynamic: tuple[int, ...]) -> Tensor:
+    """Return a view that is written through and dropped where nothing is recorded: it has no place
+    in the history of its parent."""
+    chain = parent._view
+    if chain is None:
+        chain = View((), (), parent._geometry)
+    t = object.__new__(Tensor)  # as `Tensor._on` does, without a call
+    t._storage, t._view = parent._storage, chain.then(kind, dynamic)
+    if parent._inference:
+        t._inference = True
+    base = parent._base
+    if parent._is_data or (base is not None and base._is_data):
+        t._is_data = True
+    return t
+
+
 #: At most as many parts have one node, which compiles anew for each number of them.
 _TOGETHER = 16
 
