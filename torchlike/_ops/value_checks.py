@@ -8,6 +8,7 @@ Under ``vmap`` a check fails where one of the examples does.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -22,8 +23,9 @@ from torchlike._core.casts import NUMBERS
 from torchlike._core.dispatch.call import run_check
 from torchlike._core.dispatch.executable import Executable
 from torchlike._runtime import value_check
+from torchlike._runtime.jax_private.symbolic_sizes import is_symbolic
 from torchlike._runtime.mixed_operands import own_values
-from torchlike._runtime.value_check import Site
+from torchlike._runtime.value_check import DETAILS, Site
 from torchlike.tensor import Tensor
 
 #: Classes of operands that have values: a set look-up (0.2 us) rather than 3 us of tests. JAX's own
@@ -85,7 +87,10 @@ def _outside(values: Any, low: int, high: int) -> Any:
     if _found.flags is None or values.dtype.itemsize < 4:
         return (values < low) | (values >= high)
     unsigned = np.dtype(f"uint{8 * values.dtype.itemsize}")
-    return lax.bitcast_convert_type(values - low if low else values, unsigned) >= high - low
+    shifted = lax.bitcast_convert_type(
+        values if type(low) is int and not low else values - low, unsigned
+    )
+    return shifted >= jnp.asarray(high - low, unsigned)
 
 
 def is_traced() -> bool:
@@ -108,6 +113,24 @@ def _flag(bad: Any, error: type[Exception], words: str, picked: Sequence[Any]) -
         for d, is_float in zip(details, floats, strict=True)
     ]
     return Flag(Site(error, words, floats), failed, details)
+
+
+def _with_sizes(flags: list[Flag], operands: Sequence[Any]) -> list[Flag]:
+    """Have the errors of a program whose sizes are not known yet say the sizes of its call."""
+    sizes = {str(n): n for x in operands for n in (*np.shape(x), np.size(x)) if is_symbolic(n)}
+    if not sizes:
+        return flags
+    pattern = "|".join(map(re.escape, sorted(sizes, key=len, reverse=True)))
+    named = re.compile(rf"(?:size |length |tensor of |\[0, )({pattern})(?![\w*+^])")
+    found = []
+    for site, failed, details in flags:
+        words, more = site.words, list(details)
+        while len(more) < DETAILS and (name := named.search(words)):
+            words = f"{words[: name.start(1)]}{{{len(more)}}}{words[name.end(1) :]}"
+            more.append(jnp.asarray(sizes[name[1]], np.int64))
+        floats = (*site.floats, *(False,) * (len(more) - len(details)))
+        found.append(Flag(Site(site.error, words, floats), failed, more))
+    return found
 
 
 # -- where checks are run --------------------------------------------------------------------------
@@ -211,6 +234,7 @@ class _TracedCheck:
             found = _found.flags
         finally:
             _found.flags = previous
+        found = _with_sizes(found, operands)
         self.sites = [flag.site for flag in found]
         return found
 
@@ -246,6 +270,8 @@ _MOST = 4096
 
 
 def _traced(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> _TracedCheck:
+    if any(is_symbolic(n) for a in arrays for n in np.shape(a)):
+        return _TracedCheck(check, arrays)  # expressions of another trace cannot be compared
     whole = key, tuple([_aval(a) for a in arrays])
     found = _cache.get(whole)
     if found is None:
