@@ -19,6 +19,7 @@ from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.guards.sources import CotangentInput, InputSource, SecondCotangent
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults
+from torchlike._runtime.computed_once import computed_once
 from torchlike._runtime.jax_private.jaxprs import is_literal, program_like, staged
 from torchlike.autograd import conditional_grad, engine
 from torchlike.autograd.conditional_grad import ConditionalGrad
@@ -151,10 +152,9 @@ def partition(
 
 def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
     """Return ``jaxpr`` as a function of its inputs, the leading constants bound."""
-    run = staged(jaxpr)
 
     def program(*inputs: Any) -> Any:
-        return run(*constants, *inputs)
+        return staged(computed_once(jaxpr))(*constants, *inputs)
 
     return program
 
@@ -162,12 +162,11 @@ def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
 def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]:
     """Return the function ``(residuals, cotangents) -> gradients``."""
     jaxpr, used = split.backward
-    run = staged(jaxpr)
 
     def backward(residuals: Any, cotangents: Any) -> Any:
         outputs, inputs = residuals
         given = [c for c, u in zip(cotangents, used, strict=True) if u]
-        return run(*constants, *outputs, *inputs, *given)
+        return staged(computed_once(jaxpr))(*constants, *outputs, *inputs, *given)
 
     return backward
 

@@ -34,7 +34,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
 from torchlike._ops.reduce.spread import variance
-from torchlike._ops.reduce.sums import added
+from torchlike._ops.reduce.sums import added, running
 from torchlike._ops.unfused import settled
 from torchlike.tensor import Tensor
 
@@ -541,7 +541,7 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     d = errors.wrap_dim(dim, x.ndim)
-    return in_float32(lambda x: jnp.cumsum(x, d))(x) if x.ndim else x
+    return in_float32(lambda x: running(x, d))(x) if x.ndim else x
 
 
 @op(casts_out="dtype", inplace=True, autocast={"cuda": "float32"})
