@@ -81,6 +81,7 @@ def test_sizes_that_were_compiled_go_on_using_their_programs(mixture):
     assert ran == {2: [False, False], 5: [True, True]}
 
 
+@pytest.mark.exhaustive
 def test_gradients_are_the_same_at_compiled_sizes_and_others(mixture):
     jitted, x = torch.compile(mixture), torch.randn(12, 4)
     for n in (1, 2, 3, 4, 5, 6):
@@ -95,6 +96,7 @@ def test_gradients_are_the_same_at_compiled_sizes_and_others(mixture):
             assert torch.allclose(a, b, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_other_kinds_of_arguments_have_sizes_of_their_own(mixture):
     jitted = torch.compile(mixture)
     with warnings.catch_warnings():
@@ -198,6 +200,7 @@ def test_lengths_that_grow_are_compiled_for_few():
     assert compiles_of([*range(2, 40)] * 4) == (10, 1)  # at its second, and at its fourth call
 
 
+@pytest.mark.exhaustive
 def test_sizes_that_come_again_and_again_are_all_compiled():
     assert compiles_of([*range(2, 14)] * 16)[0] == 12
 
