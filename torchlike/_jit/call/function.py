@@ -287,6 +287,10 @@ class JitFunction:
             return self._call_by_modules
         if modes.current.warming or not self._may_compile(call):
             return self._call_plainly
+        may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
+        if may_fall_back and (why := self._cache.why_enough(call.key, self._tracer.is_part)):
+            self._tell_of(self._fn, why, "is compiled no more")
+            return self._call_plainly
         return None
 
     def _call_captured(self, call: Call) -> tuple[Any, _Eagerly | None]:
@@ -486,12 +490,12 @@ class JitFunction:
             self._module_fallback = ModuleFallback(self._fn, self._part, self._tell_of)
         return self._module_fallback
 
-    def _tell_of(self, module: Any, why: str) -> None:
-        """Say once for a class of modules why its modules run eagerly."""
-        name = type(module).__qualname__
+    def _tell_of(self, module: Any, why: str, what: str = "runs eagerly from now on") -> None:
+        """Say once for a class of modules why its modules run eagerly, or are compiled no more."""
+        name = getattr(module, "__qualname__", type(module).__qualname__)
         if (name, why) not in self._told:
             self._told.add((name, why))
-            errors.warn_user(f"torchlike.jit: {name} runs eagerly from now on, because {why}")
+            errors.warn_user(f"torchlike.jit: {name} {what}, because {why}")
 
     def _part(self, module: Any) -> JitFunction:
         """Make the compiled function of a module that a call in parts calls."""
