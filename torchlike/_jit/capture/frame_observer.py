@@ -632,6 +632,31 @@ class FrameObserver(GuardCollector):
                 if not ways:
                     self.tensors.pop(key, None)
 
+    def storages_held(self, places: Container[tuple[int, str]]) -> set[int]:
+        """Return the ids of the storages of tensors that guards compare, or that are plain
+        attributes of modules but for ``places``: {(id of the owner, name)}."""
+        found: set[int] = set()
+        stack: list[Any] = [
+            value
+            for module in self.modules.values()
+            for name, value in vars(module).items()
+            if (id(module), name) not in places
+        ]
+        for p in self.guards.values():
+            if isinstance(p, EntriesGuard):
+                stack += p.items.values()
+            elif isinstance(p, ItemsGuard):
+                stack += p.items
+            elif isinstance(p, VariableGuard):
+                stack.append(p.before())
+        while stack:
+            x = stack.pop()
+            if isinstance(x, Tensor):
+                found.add(id(x._storage))
+            elif isinstance(x, tuple):
+                stack += x
+        return found
+
     def loads(self, name: str) -> bool:
         """Return whether code that ran may look up an attribute of this name."""
         return any(

@@ -352,6 +352,11 @@ class ChangesOutside:
                 bindings.released.add(key)
             elif self._only_records:
                 continue
+            elif holds_tensors(before):
+                self._input(place, before)
+                if observer.has_visited(owner):
+                    observer.forget_way(f"{observer.label_of(owner)}.{name}")
+                bindings.released.add(key)
             elif not observer.reads(name) and name not in library_names(type(owner)):
                 bindings.released.add(key)
             elif key not in self._numbers:

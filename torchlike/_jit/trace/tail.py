@@ -25,7 +25,7 @@ _OF_GRAPHS = frozenset(
 )
 
 
-class Split(NamedTuple):
+class HeadAndTail(NamedTuple):
     """The two parts of a function, and the line where the second begins."""
 
     head: Any
@@ -34,7 +34,7 @@ class Split(NamedTuple):
     line: str
 
 
-def split(fn: Any, error: JitCaptureError, mark: str) -> Split | None:
+def split(fn: Any, error: JitCaptureError, mark: str) -> HeadAndTail | None:
     """Split a function before the statement of its body in which a capture was refused; None where
     it has no such statement, or where the parts would not be the whole. The head returns ``mark``
     behind the variables."""
@@ -71,7 +71,9 @@ def split(fn: Any, error: JitCaptureError, mark: str) -> Split | None:
     head = _function(function, first, function.__defaults__, function.__kwdefaults__)
     if head is not function and isinstance(fn, types.MethodType):
         head = types.MethodType(head, fn.__self__)
-    return Split(head, _function(function, second, None, None), line_of(code, body[at].lineno))
+    return HeadAndTail(
+        head, _function(function, second, None, None), line_of(code, body[at].lineno)
+    )
 
 
 def _handed_on(node: Any, head: Sequence[ast.stmt], tail: Sequence[ast.stmt]) -> list[str] | None:
