@@ -26,7 +26,7 @@ import sys
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -631,6 +631,11 @@ class FrameObserver(GuardCollector):
                 ways -= gone
                 if not ways:
                     self.tensors.pop(key, None)
+
+    def forget_notes(self, tensors: Iterable[Any]) -> None:
+        """Compare no more which attributes there are on tensors that are not reached any more."""
+        gone = {id(t) for t in tensors} - self.tensors.keys()
+        self.guards = {k: g for k, g in self.guards.items() if id(g.owner) not in gone}
 
     def storages_held(self, places: Container[tuple[int, str]]) -> set[int]:
         """Return the ids of the storages of tensors that guards compare, or that are plain
