@@ -12,6 +12,7 @@ import numpy as np
 from jax import core
 
 from torchlike._core import cells, meta, modes, tape
+from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
 from torchlike._core.tensor_copies import FIELDS
@@ -206,7 +207,8 @@ class Tracing:
             capture.host.fail()
             capture.undo_python()
             reason = cleaned(capture.refused.reason_to_end(error))
-            vars(reason)["trains"] = bool(capture.optimizers)
+            if isinstance(reason, JitCaptureError):
+                vars(reason)["trains"] = bool(capture.optimizers)
             raise reason from None
         finally:
             tape.saving.hooks = hooks
@@ -579,7 +581,8 @@ class Tracing:
         them, makes the changes: guards are on what the body found."""
         if self.results.cacheable and self.outside.changes:
             self.results.outside = tuple(self.outside.changes)
-            self.capture.undo_python()
+            self.capture.bindings.restore_attributes()
+            self.capture.observer.restore()
             for change in self.outside.changes:
                 change.forget()
 
