@@ -602,3 +602,52 @@ def hidden_state_made_lazily():
         return h.sum()
 
     return f, box
+
+
+@program(1)
+def hidden_state_of_a_module():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.state = (torch.zeros(3), torch.ones(3))
+
+        def forward(self, x):
+            h, c = self.state
+            self.state = (h * 0.5 + x, c + h)
+            return self.state[1].sum()
+
+    net = Net()
+    return (lambda x: net(x)), Box(state=net.__dict__, keys=("state",))
+
+
+@program(2)
+def two_places_of_one_tensor():
+    shared = torch.zeros(3)
+    box, other, table = Box(h=shared), Box(h=shared), {"h": shared}
+
+    def f(x):
+        box.h = box.h + x
+        return box.h + other.h * table["h"]
+
+    return f, (box, other, table)
+
+
+@program(1)
+def objects_known_by_one_name():
+    class Cell:
+        def __init__(self, h):
+            self.h = h
+
+        def step(self, x):
+            self.h = self.h * 0.5 + x
+            return self.h
+
+        def look(self):
+            return self.h
+
+    cells = {"a": Cell(torch.zeros(3)), "b": Cell(torch.ones(3))}
+
+    def f(x):
+        return cells["a"].step(x) + cells["b"].look()
+
+    return f, cells

@@ -2,6 +2,7 @@
 
 import collections
 import warnings
+import weakref
 
 import pytest
 
@@ -175,6 +176,25 @@ def test_what_is_kept_joins_the_tape():
         box.loss.backward()
         assert weight.grad.tolist() == [i, i + 1, i + 2]
     assert (f.compiles, f.ran_eagerly) == (1, False)
+
+
+def test_attributes_of_tensors_that_move_are_not_overlooked():
+    box = Box(h=torch.zeros(2))
+
+    @torch.compile
+    def f(x):
+        scale = getattr(box.h, "scale", 1)
+        box.h = box.h + x
+        return box.h * scale
+
+    x = torch.ones(2)
+    assert [f(x)[0].item() for _ in range(3)] == [1, 2, 3]
+    assert f.compiles == 1
+    box.h.scale = 10
+    assert [f(x)[0].item() for _ in range(2)] == [40, 5]
+    old = weakref.ref(box.h)
+    f(x)
+    assert old() is None
 
 
 def test_a_set_that_was_emptied_gets_all_again():

@@ -636,7 +636,7 @@ class _WithTail(JitFunction):
         if type(mark) is not str or mark not in self._tails:
             return found  # of a call that another thread began before the function was split
         tail, given = self._tails[mark], found[:-1]
-        if modes.current.capture is not None:
+        if modes.current.__dict__["capture"] is not None:
             return tail(*given)
         return self._by_modules().run(tail, given, {})
 

@@ -187,11 +187,13 @@ class FunctionTracer:
             or call.key in self._put_off
         ):
             return False
-        self._put_off.add(call.key)
-        return any(
+        if not any(
             slot.of_tensor and slot.is_read and slot.initial is None and left is not None
             for slot, left in results.slot_outputs
-        )
+        ):
+            return False
+        self._put_off.add(call.key)
+        return True
 
     def _traced(self, call: Call) -> tuple[Tracing, Any, frozenset[int]]:
         """Trace a call: with its numbers traced where that can be, and else frozen."""

@@ -464,6 +464,10 @@ def _shared(
         if isinstance(slot.initial, Tensor):
             slots.setdefault(id(slot.initial._storage), []).append(slot)
     labels = capture.observer.labels_of_storages()
+    places = any(isinstance(slot, PlaceSlot) for slot in rebound)
+    bindings = capture.bindings
+    apart = bindings.slots.keys() | bindings.released
+    held = capture.observer.storages_held(apart) if places else set()
     found = []
     for slot in rebound:
         if not isinstance(slot.initial, Tensor):
@@ -473,7 +477,7 @@ def _shared(
         others = [x for x in ways if x.rpartition(".")[2] != slot.name]
         also = slots[id(storage)]
         if all(isinstance(s, PlaceSlot) for s in also):  # they may move together
-            is_shared = bool(ways)
+            is_shared = bool(ways) or id(storage) in held
         else:
             is_shared = len(also) > 1 or bool(others) or len(ways) > 1
         if is_shared or id(storage) in arguments:

@@ -98,6 +98,12 @@ def place_of(guard: VariableGuard) -> VariableGuard:
     return found
 
 
+def numbers_in(places: Mapping[Any, Any]) -> dict[Any, tuple[Any, Any]]:
+    """Return those of some places that hold a number now, with it."""
+    now = {key: (place, place.now()) for key, place in places.items()}
+    return {key: found for key, found in now.items() if type(found[1]) in (int, float)}
+
+
 def put_unseen(place: Any, value: Any) -> None:
     """Put a value in a place for the time of a capture: nobody is told."""
     if isinstance(place, NameGuard):

@@ -26,7 +26,7 @@ import sys
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -626,6 +626,36 @@ class FrameObserver(GuardCollector):
                 ways -= gone
                 if not ways:
                     self.tensors.pop(key, None)
+
+    def forget_notes(self, tensors: Iterable[Any]) -> None:
+        """Compare no more which attributes there are on tensors that are not reached any more."""
+        gone = {id(t) for t in tensors} - self.tensors.keys()
+        self.guards = {k: g for k, g in self.guards.items() if id(g.owner) not in gone}
+
+    def storages_held(self, places: Container[tuple[int, str]]) -> set[int]:
+        """Return the ids of the storages of tensors that guards compare, or that are plain
+        attributes of modules but for ``places``: {(id of the owner, name)}."""
+        found: set[int] = set()
+        stack: list[Any] = [
+            value
+            for module in self.modules.values()
+            for name, value in vars(module).items()
+            if (id(module), name) not in places
+        ]
+        for p in self.guards.values():
+            if isinstance(p, EntriesGuard):
+                stack += p.items.values()
+            elif isinstance(p, ItemsGuard):
+                stack += p.items
+            elif isinstance(p, VariableGuard):
+                stack.append(p.before())
+        while stack:
+            x = stack.pop()
+            if isinstance(x, Tensor):
+                found.add(id(x._storage))
+            elif isinstance(x, tuple):
+                stack += x
+        return found
 
     def loads(self, name: str) -> bool:
         """Return whether code that ran may look up an attribute of this name."""

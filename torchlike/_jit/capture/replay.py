@@ -15,6 +15,7 @@ import gc
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.changes import (
     Adding,
     Binding,
@@ -87,6 +88,9 @@ class ChangesOutside:
             if not only_records:
                 self._settle_moved()
         self._settle_numbers()
+        slots = self._capture.bindings.slots.values()
+        moved = [slot.initial for slot in slots if isinstance(slot, PlaceSlot)]
+        self._observer.forget_notes(t for t in moved if type(t) is Tensor)
 
     def covers(self, guard: ValueGuard) -> bool:
         """Return whether each call makes the change that a guard sees; not what came later."""
@@ -323,7 +327,7 @@ class ChangesOutside:
         for i, x in enumerate(before):
             if isinstance(x, tuple):
                 self._inputs_within(TuplePlace(place, i), x)
-            elif isinstance(x, Tensor):
+            elif holds_tensors(x):
                 slot = PlaceSlot(TuplePlace(place, i), x)
                 self._capture.bindings.slots[key_of(slot.place)] = slot
 
@@ -352,6 +356,11 @@ class ChangesOutside:
                 bindings.released.add(key)
             elif self._only_records:
                 continue
+            elif holds_tensors(before):
+                self._input(place, before)
+                if observer.has_visited(owner):
+                    observer.forget_way(f"{observer.label_of(owner)}.{name}")
+                bindings.released.add(key)
             elif not observer.reads(name) and name not in library_names(type(owner)):
                 bindings.released.add(key)
             elif key not in self._numbers:
@@ -367,10 +376,11 @@ def _note_moved(key: Any) -> None:
 
 
 def holds_tensors(value: Any) -> bool:
-    """Return whether a value is a tensor, or a tuple that holds some."""
+    """Return whether a value is a tensor, or a tuple that holds some: one with attributes of a
+    user's is compared."""
     if isinstance(value, tuple):
         return any(map(holds_tensors, value))
-    return isinstance(value, Tensor)
+    return isinstance(value, Tensor) and vars(value).keys() <= FIELDS
 
 
 def _kind_of(value: Any) -> type:

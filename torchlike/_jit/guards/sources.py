@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
+from torchlike._core.tensor_copies import FIELDS
 from torchlike.tensor import Tensor
 
 
@@ -123,7 +124,9 @@ class PlaceSlot(Slot):
         return True
 
     def value(self, arguments: Sequence[Any]) -> Any:
-        return self.place.now()
+        found = self.place.now()
+        # One with attributes of a user's, which code may ask for, is no input of the program's.
+        return None if isinstance(found, Tensor) and not vars(found).keys() <= FIELDS else found
 
     def is_there(self) -> bool:
         return True

@@ -25,7 +25,7 @@ _OF_GRAPHS = frozenset(
 )
 
 
-class SplitFunction(NamedTuple):
+class HeadAndTail(NamedTuple):
     """The two parts of a function, and the line where the second begins."""
 
     head: Any
@@ -34,7 +34,7 @@ class SplitFunction(NamedTuple):
     line: str
 
 
-def split(fn: Any, error: JitCaptureError, mark: str) -> SplitFunction | None:
+def split(fn: Any, error: JitCaptureError, mark: str) -> HeadAndTail | None:
     """Split a function before the statement of its body in which a capture was refused; None where
     it has no such statement, or where the parts would not be the whole. The head returns ``mark``
     behind the variables."""
@@ -71,7 +71,7 @@ def split(fn: Any, error: JitCaptureError, mark: str) -> SplitFunction | None:
     head = _function(function, first, function.__defaults__, function.__kwdefaults__)
     if head is not function and isinstance(fn, types.MethodType):
         head = types.MethodType(head, fn.__self__)
-    return SplitFunction(
+    return HeadAndTail(
         head, _function(function, second, None, None), line_of(code, body[at].lineno)
     )
 

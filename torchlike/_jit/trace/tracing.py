@@ -12,6 +12,7 @@ import numpy as np
 from jax import core
 
 from torchlike._core import cells, modes, tape
+from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
 from torchlike._core.views import UNKNOWN
@@ -19,7 +20,7 @@ from torchlike._extensions import meta
 from torchlike._extensions.sharing import tensors_on
 from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
-from torchlike._jit.capture.changes import put_unseen
+from torchlike._jit.capture.changes import numbers_in, put_unseen
 from torchlike._jit.capture.effects import ThreadModes
 from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
@@ -88,19 +89,15 @@ class Tracing:
             if i not in as_themselves:
                 self._position.setdefault(id(t._storage), i)
         seen = iter(self._seen)
-        #: Numbers among the arguments that are traced rather than frozen.
-        self.moving = dict(moving or {})
-        self._moving_now = {key: (place, place.now()) for key, place in self.moving.items()}
-        self.numbers = Table(
-            {i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)},
-            list(self.moving.values()),
-        )
+        self._moving = numbers_in(moving or {})
+        #: Numbers among the arguments, and in Python's objects, that are traced and not frozen.
+        roots = {i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)}
+        self.numbers = Table(roots, [place for place, _ in self._moving.values()])
         #: What the body changes of Python's objects, for each call to make again.
-        self.outside = ChangesOutside(self.capture, self._moving_now)
-        #: Whether it does, and whether only what is counted and logged.
-        self.replays = self.only_records = False
-        #: Whether objects from outside among the results are given as they are: not as copies.
-        self.gives_objects = False
+        self.outside = ChangesOutside(self.capture, self._moving)
+        #: Whether it does, and whether only what is counted and logged; whether objects that were
+        #: there before are returned as they are and not as copies.
+        self.replays = self.only_records = self.gives_objects = False
         #: The tensors among the arguments whose place in their base is traced, and the arrays that
         #: stand for its numbers.
         self.offsets = offsets_among(leaves, traced)
@@ -113,9 +110,9 @@ class Tracing:
             if view is not None
             for k, number in enumerate(view.dynamic)
         }
-        roots = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
+        given = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
         self._given = [
-            next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
+            next(seen) if isinstance(x, Tensor) else given.get(i, x) for i, x in enumerate(leaves)
         ]
         self._structure = structure
         self.outputs = CapturedOutputs(self.capture, self.results, self._position)
@@ -189,7 +186,7 @@ class Tracing:
             return self.body()
 
         n_arguments = len(self.numbers.positions)
-        for i, (at, _) in enumerate(self._moving_now.values(), n_arguments):
+        for i, (at, _) in enumerate(self._moving.values(), n_arguments):
             put_unseen(at, self.numbers.root(i))
         modes.current.capture = capture
         place, modes.current.place = modes.current.place, None
@@ -210,12 +207,13 @@ class Tracing:
             capture.host.fail()
             capture.undo_python()
             reason = cleaned(capture.refused.reason_to_end(error))
-            vars(reason)["trains"] = bool(capture.optimizers)
+            if isinstance(reason, JitCaptureError):
+                vars(reason)["trains"] = bool(capture.optimizers)
             raise reason from None
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
-            for at, number in self._moving_now.values():
+            for at, number in self._moving.values():
                 put_unseen(at, number)
             capture.place, modes.current.place = modes.current.place, place
             modes.current.capture = None
@@ -583,7 +581,8 @@ class Tracing:
         them, makes the changes: guards are on what the body found."""
         if self.results.cacheable and self.outside.changes:
             self.results.outside = tuple(self.outside.changes)
-            self.capture.undo_python()
+            self.capture.bindings.restore_attributes()
+            self.capture.observer.restore()
             for change in self.outside.changes:
                 change.forget()
 
