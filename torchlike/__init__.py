@@ -71,7 +71,6 @@ from torchlike._compat.settings import (  # noqa: E402
 )
 from torchlike._compat.storage_types import STORAGE_TYPES as _STORAGE_TYPES  # noqa: E402
 from torchlike._compat.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
-from torchlike._compat.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._core import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike._core.devices import device, get_default_device, set_default_device  # noqa: E402
 from torchlike._core.dispatch import registry as _registry  # noqa: E402
@@ -103,6 +102,7 @@ from torchlike._core.layouts import contiguous_format as legacy_contiguous_forma
 from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._extensions import absent_dtypes as _absent_dtypes  # noqa: E402
+from torchlike._extensions.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike._runtime.printing import set_printoptions  # noqa: E402
 from torchlike.autograd.anomaly_mode import (  # noqa: E402

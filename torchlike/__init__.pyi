@@ -103,7 +103,7 @@ from torchlike._compat.symbolic import sym_not as sym_not
 from torchlike._compat.symbolic import sym_sqrt as sym_sqrt
 from torchlike._compat.symbolic import sym_sum as sym_sum
 from torchlike._compat.typed_storage import TypedStorage as TypedStorage
-from torchlike._compat.untyped_storage import UntypedStorage as UntypedStorage
+from torchlike._extensions.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._core.devices import device as device
 from torchlike._core.devices import get_default_device as get_default_device
 from torchlike._core.devices import set_default_device as set_default_device

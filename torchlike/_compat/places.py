@@ -99,7 +99,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "return_types": "_compat.return_types",
     "storage": {
         "TypedStorage": "_compat.typed_storage",
-        "UntypedStorage": "_compat.untyped_storage",
+        "UntypedStorage": "_extensions.untyped_storage",
     },
     "torch_version": "_compat.torch_version",
     "types": "_compat.types",

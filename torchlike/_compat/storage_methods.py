@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from torchlike._compat.typed_storage import on_bytes
-from torchlike._compat.untyped_storage import UntypedStorage
 from torchlike._core import dtypes
 from torchlike._core.errors import type_name
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike.tensor import add_method
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._compat.typed_storage import TypedStorage
-from torchlike._compat.untyped_storage import UntypedStorage
 from torchlike._core import dtypes
+from torchlike._extensions.untyped_storage import UntypedStorage
 
 _DTYPES = (
     dtypes.bfloat16,

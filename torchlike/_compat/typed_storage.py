@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from torchlike._compat.homes import are_also_in
-from torchlike._compat.untyped_storage import UntypedStorage
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.errors import warn_once
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._ops.creation.exchange import asarray
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.from_data import tensor

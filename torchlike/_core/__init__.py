@@ -1,4 +1,4 @@
-"""The heart: what a tensor is, and how an op travels. 30 files, to be read in an afternoon.
+"""The heart: what a tensor is, and how an op travels. 29 files, to be read in an afternoon.
 
 What a tensor is:
 

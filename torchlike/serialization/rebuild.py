@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from torchlike._compat.typed_storage import TypedStorage
-from torchlike._compat.untyped_storage import UntypedStorage
 from torchlike._core import dtypes, layouts, views
 from torchlike._core.storage import Storage
 from torchlike._core.views import View, step
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._ops.aten.subclasses import _make_wrapper_subclass
 from torchlike._ops.creation.filled import empty_strided
 from torchlike.nn.parameter import Parameter

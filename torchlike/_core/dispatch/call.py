@@ -13,11 +13,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._compat import old_signatures
 from torchlike._core import cells, errors, modes, overrides
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
 from torchlike._core.dispatch import out as outputs
+from torchlike._core.dispatch.argument_names import warn_of_old_signature
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._core.dispatch.schema import Schema
@@ -100,7 +100,7 @@ def with_numbers_first(
             numbers = [a for a in args if type(a) in NUMBERS]
             if len(args) - len(numbers) == 3 and len(numbers) <= len(names):
                 kwargs = {**kwargs, **dict(zip(names, numbers, strict=False))}
-                old_signatures.tell(
+                warn_of_old_signature(
                     function.__name__, function.spec.schema.names, args, names, of_method
                 )
                 args = tuple([a for a in args if type(a) not in NUMBERS])

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, Unpack
 
-from torchlike._compat.synonyms import with_synonyms
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch import call
 from torchlike._core.dispatch import inplace as in_place
 from torchlike._core.dispatch import out as outs
+from torchlike._core.dispatch.argument_names import with_synonyms
 from torchlike._core.dispatch.spec import (
     OpOptions,
     OpSpec,

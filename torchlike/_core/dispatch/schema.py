@@ -15,9 +15,8 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from torchlike._compat import old_signatures
-from torchlike._compat.synonyms import SYNONYMS
 from torchlike._core import casts, dtypes, modes, overrides
+from torchlike._core.dispatch.argument_names import SYNONYMS, warn_of_old_signature
 from torchlike._runtime.jax_private.jaxprs import seems_symbolic
 from torchlike.tensor import Tensor
 
@@ -432,7 +431,7 @@ class Schema:
         if len(args) > self.positional:
             if self._is_old(args):
                 name = self.names[self.factors[0]]
-                old_signatures.tell(self.told_as, self.names, args, (name,), self.of_method)
+                warn_of_old_signature(self.told_as, self.names, args, (name,), self.of_method)
                 args, kwargs = (args[0], args[2]), {name: args[1], **kwargs}
             else:
                 args = self._pack_varargs(args)

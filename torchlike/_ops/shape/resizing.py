@@ -13,7 +13,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._compat.untyped_storage import UntypedStorage
 from torchlike._core import dtypes, errors, layouts, modes, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
@@ -23,6 +22,7 @@ from torchlike._core.tape import check_inference
 from torchlike._core.views import Geometry, View, step
 from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.sharing import tensors_on
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._ops.creation import determinism
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.memory_order import suggested_order

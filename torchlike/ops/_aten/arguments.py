@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchlike._compat.symbolic import SymFloat, SymInt
-from torchlike._compat.synonyms import SYNONYMS
 from torchlike._core import devices, dtypes
+from torchlike._core.dispatch.argument_names import SYNONYMS
 from torchlike._core.layouts import layout, memory_format
 from torchlike.ops._aten import schemas
 from torchlike.ops._aten.schema_language import Argument, FunctionSchema

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._compat.synonyms import with_synonyms
 from torchlike._core import dtypes, errors
+from torchlike._core.dispatch.argument_names import with_synonyms
 from torchlike._core.dispatch.registry import composite, declare_in_python, export, op
 from torchlike._core.dispatch.schema import (
     Bool,

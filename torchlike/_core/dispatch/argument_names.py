@@ -1,13 +1,20 @@
-"""Other names of arguments: NumPy's, which PyTorch takes for its own (``x.softmax(axis=1)``), and
-those of an op's other overloads (``x.tensor_split(sections=2)``), which its definition has as
-``other_names=``."""
+"""Other spellings of arguments.
+
+NumPy's names, which PyTorch takes for its own (``x.softmax(axis=1)``); those of an op's other
+overloads (``x.tensor_split(sections=2)``), which its definition has as ``other_names=``; and
+PyTorch's old signatures, in which numbers stand before the tensors (``addcmul(x, value, a, b)``):
+they work, and are told of once.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from torchlike._core import errors
+from torchlike._core.casts import NUMBERS
 
 #: NumPy's names that PyTorch accepts for its own.
 SYNONYMS = {
@@ -54,3 +61,25 @@ def _renamed(kwargs: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
         name = known.get(key, key)
         renamed[key if name != key and (name in kwargs or name in renamed) else name] = value
     return renamed
+
+
+def warn_of_old_signature(
+    op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[str], of_method: bool
+) -> None:
+    """Warn of a call of ``op``: its arguments are tensors, by ``names``, and ``numbers``. The first
+    tensor is not shown of a method."""
+    tensors, rest = iter(names), iter(numbers)
+    old = [
+        f"Number {next(rest)}" if type(a) in NUMBERS else f"Tensor {next(tensors)}" for a in args
+    ]
+    count = sum(type(a) not in NUMBERS for a in args)
+    today = [f"Tensor {n}" for n in names[:count]]
+    defaults = [f"Number {n} = 1" for n in names[count:]]
+    if of_method:
+        old, today = old[1:], today[1:]
+    else:
+        old, defaults = [*old, "*", "Tensor out = None"], [*defaults, "Tensor out = None"]
+    errors.warn_user_once(
+        f"This overload of {op} is deprecated:\n\t{op}({', '.join(old)})\nConsider using one of "
+        f"the following signatures instead:\n\t{op}({', '.join([*today, '*', *defaults])})"
+    )
