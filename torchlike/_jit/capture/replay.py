@@ -15,7 +15,6 @@ import gc
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.changes import (
     Adding,
     Binding,
@@ -51,7 +50,7 @@ from torchlike._jit.guards.guard import (
 )
 from torchlike._jit.guards.modules import library_names
 from torchlike._jit.guards.sources import PlaceSlot
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 #: Keys of places that programs change, whichever they are: what another function reads there is an
 #: input as well. A key that has become another place's costs that one an input in place of a guard.

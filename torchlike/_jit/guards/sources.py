@@ -18,8 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
-from torchlike._core.tensor_copies import FIELDS
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 
 class Slot:
