@@ -12,7 +12,7 @@ LIMITS = {
     "lines of the heart": 10_300,
     "files of the compiler": 46,
     "lines of the compiler": 14_000,
-    "lines of the package": 169_300,
+    "lines of the package": 169_360,
     "rooms that import each other": 11,
     "mentions of the running capture": 275,
     "docstrings without a verb": 0,
