@@ -55,6 +55,8 @@ _MOVES = frozenset(
         *("reshape", "squeeze", "expand_dims", "transpose"),
     )
 )
+#: Of them, those that read each element once.
+_WHOLE = frozenset(("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "rev"))
 _WINDOWS = frozenset(("reduce_window_sum", "reduce_window_max", "reduce_window_min"))
 #: Of a value and all that it is computed from in the same loop, at most so many operations.
 _LARGEST_CHAIN = 160
@@ -191,7 +193,7 @@ def _repeated(jaxpr: Any) -> set[Any]:
             elif step.name in _MOVES or step.name in _WINDOWS:
                 times = step.operands.count(operand) * _read(step, operand)
                 known |= {(i, place): often * times for place, often in here.items()}
-                if step.name != "broadcast_in_dim":
+                if step.name not in _WHOLE:
                     moved.add(operand)
             else:
                 for place, often in here.items():
