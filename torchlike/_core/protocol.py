@@ -110,14 +110,21 @@ def is_unasked(error: TypeError) -> bool:
 not_public: set[Any] = set()
 
 
-def no_tensor(value: Any, said: str) -> TypeError:
+def no_tensor(value: object, said: str) -> TypeError:
     """Return the error for an argument that should be a tensor; ``said`` is PyTorch's message."""
-    if is_awake() or not asked(type(value)):
-        return TypeError(said)
-    wake()
     error = TypeError(said)
-    error.add_note(_UNASKED)
+    if meets_first(value):
+        error.add_note(_UNASKED)
     return error
+
+
+def meets_first(value: object) -> bool:
+    """Return whether a value's class is to be asked, and nothing has woken the protocol before;
+    wake it then. Who got the value calls its public function again."""
+    if _woken or not asked(type(value)):
+        return False
+    wake()
+    return True
 
 
 def is_awake() -> bool:

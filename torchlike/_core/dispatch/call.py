@@ -7,6 +7,7 @@ same executables are inlined into the graph.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from torchlike._core import cells, errors, modes, protocol
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
-from torchlike._core.dispatch import old_signatures, recycling, value_checks
+from torchlike._core.dispatch import asking, old_signatures, recycling, value_checks
 from torchlike._core.dispatch import out as outputs
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, execute_without_arrays, to_device
@@ -69,6 +70,8 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
         except TypeError as error:
             if not protocol.is_unasked(error) or function in protocol.not_public:
                 raise  # of what is not public, whoever called it is asked
+            if not asking.is_outermost(sys._getframe(1)):
+                raise
             if out is not None:
                 kwargs["out"] = out
             return function(*args, **kwargs)
@@ -106,7 +109,7 @@ def with_numbers_first(
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            if not protocol.is_unasked(error):
+            if not protocol.is_unasked(error) or not asking.is_outermost(sys._getframe(1)):
                 raise
             return reordered(*args, **kwargs)
 
@@ -270,7 +273,7 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
     kind = spec.schema.kinds[position]
     if value is None and kind.optional:
         return None
-    if kind.number:
+    if kind.number and (protocol.is_awake() or not protocol.asked(type(value))):
         if isinstance(value, np.generic):
             value = value.item()
         elif type(value) not in NUMBERS and isinstance(value, (int, float, complex)):

@@ -178,12 +178,17 @@ def composite(
         fn.__qualname__ = own
         refuse_unknown(own, facts, PublicFacts)
         _declare(own, namespaces, fn, facts)
+        plain = fn
         fn = with_synonyms(autocasts.composite(fn, own), facts.get("other_names"))
+        of_tensor = fn
+        if facts.get("only_self"):
+            of_tensor = plain
+            vars(plain)["first_of"] = fn
         one_object = facts.get("one_object", False)
         for public in (own, *aliases):
             export(fn, public, namespaces, one_object=one_object)
             if method:
-                add_method(public, fn)
+                add_method(public, of_tensor)
         return fn
 
     return register

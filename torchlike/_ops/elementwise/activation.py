@@ -32,6 +32,7 @@ from torchlike._core.dispatch.schema import (
     OwnNumber,
     Str,
 )
+from torchlike._core.dispatch.synonyms import with_synonyms
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.promotion import in_float32
 from torchlike.tensor import Tensor
@@ -67,7 +68,7 @@ def _functional(
         [*own, inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)]
     )
     forms.declare("nn.functional", name, activation)
-    export(activation, name, _F)
+    export(with_synonyms(activation), name, _F)
     export(twin, f"{name}_", _F, one_object=one_object)
 
 
