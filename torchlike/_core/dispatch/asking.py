@@ -251,7 +251,7 @@ def rest() -> None:
 
 
 def is_asked_now(
-    function: FunctionType, own: CodeType, args: tuple[object, ...], kwargs: dict[str, object]
+    function: object, own: CodeType, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> bool:
     """Return whether a call that has failed is to be made again, as the first of a public function
     that meets something to be asked; wake the protocol for it.
@@ -261,7 +261,7 @@ def is_asked_now(
     if not protocol.overloaded((*args, *kwargs.values()), 2):
         return False
     protocol.wake()
-    return function.__code__ is not own and is_outermost(sys._getframe(2))
+    return getattr(function, "__code__", own) is not own and is_outermost(sys._getframe(2))
 
 
 def is_outermost(frame: FrameType | None) -> bool:

@@ -53,7 +53,7 @@ def with_synonyms(
                 raise
         return function(*args, **given)
 
-    code = function.__code__
+    code = function.__code__  # type: ignore[attr-defined]
     return function
 
 
