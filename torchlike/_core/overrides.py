@@ -122,12 +122,23 @@ def is_unasked(error: TypeError) -> bool:
 
 def no_tensor(value: Any, message: str) -> TypeError:
     """Return the error for an argument that should be a tensor, with PyTorch's ``message``."""
-    if are_enabled() or not has_function(type(value)):
-        return TypeError(message)
-    enable()
     error = TypeError(message)
-    error.add_note(_UNASKED)
+    if meets_first(value):
+        error.add_note(_UNASKED)
     return error
+
+
+def meets_first(value: object) -> bool:
+    """Return whether a value's class is to be asked, and nothing has enabled overrides before;
+    enable them then. Who got the value calls its public function again."""
+    if _are_enabled or not has_function(type(value)):
+        return False
+    enable()
+    return True
+
+
+is_asked_now = Provided("says whether a call that failed is to be made again, asking")
+is_outermost = Provided("says whether no public function stands between a frame and the user's")
 
 
 # -- classes ---------------------------------------------------------------------------------------

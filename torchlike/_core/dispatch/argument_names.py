@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchlike._core import errors
+from torchlike._core import errors, overrides
 from torchlike._core.casts import NUMBERS
 
 #: NumPy's names that PyTorch accepts for its own.
@@ -34,22 +34,31 @@ def with_synonyms(
     fn: Callable[..., Any], others: Mapping[str, str] | None = None
 ) -> Callable[..., Any]:
     """Decorate a Python function of tensors to take NumPy's names as well, and ``others`` (each for
-    a name of its own), if there are any."""
+    a name of its own).
+
+    Where it fails on the first object with ``__torch_function__`` there is, that is asked: before,
+    nobody looks at the classes of arguments.
+    """
     code = inspect.unwrap(fn).__code__
     own = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     known = dict(others or {})
     if not own.isdisjoint(_NAMED):
         numpys = {k: ours for k, ours in SYNONYMS.items() if k not in own and ours in own}
         known = {**numpys, **known}
-    if not known:
-        return fn
 
     @functools.wraps(fn)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if kwargs and not own.issuperset(kwargs):
+        given = kwargs
+        if kwargs and known and not own.issuperset(kwargs):
             kwargs = _renamed(kwargs, known)
-        return fn(*args, **kwargs)
+        try:
+            return fn(*args, **kwargs)
+        except Exception:
+            if not overrides.is_asked_now.get()(function, code, args, kwargs):
+                raise
+        return function(*args, **given)
 
+    code = function.__code__  # type: ignore[attr-defined]
     return function
 
 

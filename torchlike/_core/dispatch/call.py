@@ -7,6 +7,7 @@ same executables are inlined into the graph.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -70,6 +71,8 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
         except TypeError as error:
             if not overrides.is_unasked(error) or function in overrides.not_public:
                 raise  # of what is not public, whoever called it is asked
+            if not overrides.is_outermost(sys._getframe(1)):
+                raise
             if out is not None:
                 kwargs["out"] = out
             return function(*args, **kwargs)
@@ -107,7 +110,7 @@ def with_numbers_first(
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            if not overrides.is_unasked(error):
+            if not overrides.is_unasked(error) or not overrides.is_outermost(sys._getframe(1)):
                 raise
             return reordered(*args, **kwargs)
 
@@ -281,7 +284,7 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
     kind = spec.schema.kinds[position]
     if value is None and kind.optional:
         return None
-    if kind.number:
+    if kind.number and (overrides.are_enabled() or not overrides.has_function(type(value))):
         if isinstance(value, np.generic):
             value = value.item()
         elif type(value) not in NUMBERS and isinstance(value, (int, float, complex)):

@@ -205,12 +205,17 @@ def composite(
         fn.__qualname__ = own
         check_options(own, options, PublicOptions)
         _declare(own, namespaces, fn, options)
+        plain = fn
         fn = with_synonyms(_autocasting(fn, own), options.get("other_names"))
+        of_tensor = fn
+        if options.get("only_self"):
+            of_tensor = plain
+            vars(plain)["first_of"] = fn
         one_object = options.get("one_object", False)
         for public in (own, *aliases):
             export(fn, public, namespaces, one_object=one_object)
             if method:
-                add_method(public, fn)
+                add_method(public, of_tensor)
         return fn
 
     return register

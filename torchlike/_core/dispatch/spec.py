@@ -28,6 +28,9 @@ class PublicOptions(TypedDict, total=False):
 
     #: Whether it has a gradient (the default). Without one its outputs never require grad.
     differentiable: bool
+    #: Whether a composite's one tensor is its first argument. Its method cannot be the first to
+    #: meet something to be asked, and is a frame shorter (detach: 0.85 for 1.06 us).
+    only_self: bool
     #: Whether each element is computed by itself. Of ops that is said by ``elementwise=``, but for
     #: those whose results are laid out otherwise.
     pointwise: bool

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from torchlike._core import overrides
@@ -237,6 +238,32 @@ def undo() -> None:
             function.__dict__.update(plain.__dict__)
         _exchanged.clear()
     overrides.disable()
+
+
+@overrides.is_asked_now.by
+def is_asked_now(
+    function: object, own: CodeType, args: tuple[object, ...], kwargs: dict[str, object]
+) -> bool:
+    """Return whether a call that has failed is to be made again, as the first of a public function
+    that meets something to be asked; wake the protocol for it.
+
+    ``function`` ran its ``own`` code. Inside of another public function it is that one's turn.
+    """
+    if not protocol.overloaded((*args, *kwargs.values()), 2):
+        return False
+    overrides.enable()
+    return getattr(function, "__code__", own) is not own and is_outermost(sys._getframe(2))
+
+
+@overrides.is_outermost.by
+def is_outermost(frame: FrameType | None) -> bool:
+    """Return whether no public function stands between a frame and the user's code."""
+    codes = {plain.__code__ for _, plain in _exchanged}
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("torchlike."):
+        if frame.f_code in codes:
+            return False
+        frame = frame.f_back
+    return True
 
 
 def of_rooms_above() -> list[Any]:

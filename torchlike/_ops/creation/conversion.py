@@ -45,7 +45,7 @@ def cast_op(input: Input, dtype: Static):
     return casts.convert(input, dtype)
 
 
-@composite()
+@composite(only_self=True)
 def clone(input: Tensor, *, memory_format: Any = layouts.preserve_format) -> Tensor:
     """Return a copy with the same values and (by default) the same memory order.
 
@@ -75,7 +75,7 @@ def _clone_value(t: Tensor) -> Tensor:
     return made
 
 
-@composite(namespaces=())
+@composite(namespaces=(), only_self=True)
 def contiguous(input: Tensor, memory_format: Any = layouts.contiguous_format) -> Tensor:
     """Return the tensor itself if it is contiguous, else a row-major (or channels-last) copy.
 

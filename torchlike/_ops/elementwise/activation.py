@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
+from torchlike._core.dispatch.argument_names import with_synonyms
 from torchlike._core.dispatch.registry import (
     NAMESPACES,
     OPS,
@@ -73,7 +74,7 @@ def _functional(
         [*own, inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)]
     )
     declare_in_python("nn.functional", name, activation)
-    export(activation, name, _F)
+    export(with_synonyms(activation), name, _F)
     export(twin, f"{name}_", _F, one_object=one_object)
 
 

@@ -91,7 +91,7 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=stacklevel + 1,
+        stacklevel=stacklevel + 2,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -125,7 +125,7 @@ def _family(
         export(plain, name, ("",))
         add_method(name, plain)
     declare_in_python(_F[0], name, functional)
-    export(functional, name, _F)
+    export(with_synonyms(functional), name, _F)
 
 
 _family(

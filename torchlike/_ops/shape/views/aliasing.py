@@ -23,7 +23,7 @@ def _is_apart(cell: Any) -> bool:
     )
 
 
-@composite(differentiable=False)
+@composite(differentiable=False, only_self=True)
 def detach(input: Tensor) -> Tensor:
     """Return a tensor on the same memory without autograd history.
 

@@ -66,7 +66,7 @@ def squeeze_overload(dim: Any, *more: Any) -> int:
     return 0 if dim is None else 2 if more or isinstance(dim, (tuple, list)) else 1
 
 
-@composite(namespaces=())
+@composite(namespaces=(), only_self=True)
 def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
     """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size.
 

@@ -16,7 +16,7 @@ def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
     return make_view(t, step(views.Permute, dims), (), name)
 
 
-@composite()
+@composite(only_self=True)
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Return a view with the dimensions in the given order.
 
