@@ -35,6 +35,8 @@ ALLOWED = {
     "_extensions/overrides/python_signatures.py:_TENSOR": "most of them are no ops",
     "_jit/capture/scalars.py:_DEVICE": _PYTHON,
     "_jit/capture/scalars.py:_COMPARISONS": _PYTHON,
+    "_runtime/computed_once.py:_CHEAP": _PRIMITIVES,
+    "_runtime/computed_once.py:_DEAR": _PRIMITIVES,
     "_runtime/first_calls/cost.py:_ELEMENT": _PRIMITIVES,
     "_runtime/first_calls/cost.py:_SLOW_IN_HALF": _PRIMITIVES,
     "_runtime/first_calls/rules/arithmetic.py:BROADCASTING": _PRIMITIVES,

@@ -30,6 +30,7 @@ FLOORS = [
         "futures",
         "_core.modes",
         "_core.provided",
+        "_core.tensor_methods",
         "_core.overrides",
         "_core.layouts",
         "_core.size",
@@ -49,7 +50,6 @@ FLOORS = [
     {"tensor"},
     {
         "_core.tape",
-        "_core.tensor_methods",
         "_compat.tensor_copies",
         "_compat.tensor_repr",
     },

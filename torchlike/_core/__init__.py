@@ -12,8 +12,8 @@ What a tensor is:
 
 How ``a + b`` travels, all in ``dispatch/``:
 
-6. ``registry.py`` (``@op``), ``schema.py`` (what annotations say), ``spec.py`` (what is known of an
-   op).
+6. ``registry.py`` (``@op``), ``schema.py`` (what annotations say), ``argument_names.py`` (other
+   spellings), ``spec.py`` (what is known of an op).
 7. ``call.py``: from the arguments to an executable and back. ``executable.py``: compiled forms.
 8. ``record.py``: an op on the tape.
 9. ``inplace.py``, ``view_history.py``, ``copying.py``, ``out.py``: ops that write.
@@ -22,5 +22,5 @@ Beside them: ``dtypes.py``, ``casts.py``, ``devices.py``, ``layouts.py``, ``size
 ``errors.py``; ``modes.py`` (what is on in a thread), ``overrides.py`` (whether somebody acts in a
 function's place), ``provided.py`` (what a lower room asks of an upper one: the one place to look).
 
-Imports `_runtime`, and little that is PyTorch's alone from `_compat`; nothing else.
+Imports `_runtime`, and nothing else. Begin with ``storage.py``.
 """

@@ -2,7 +2,7 @@
 
 PyTorch's numbers, bit for bit: ``engine.py`` is its Mersenne twister on NumPy, and ``generator.py``
 what draws from it. How draws become tensors, and inputs of programs (``dropout``), is in
-`_ops/random/drawing.py`. Imports `_core` and `_runtime`. Begin with ``generator.py``.
+`_ops/random/sampling.py`. Imports `_core` and `_runtime`. Begin with ``generator.py``.
 """
 
 from __future__ import annotations

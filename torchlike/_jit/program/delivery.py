@@ -218,15 +218,9 @@ def deliver(
             for b in gradient.boundary
         ]
         node = node_of_call(program, edges, residuals, run)
-    # Before any slot is bound: a value may be what another slot holds.
-    bound = (
-        [
-            (slot, None if template is None else give(template, arguments, made, node))
-            for slot, template in what.slots
-        ]
-        if what.slots
-        else []
-    )
+    bound = [
+        (slot, None if t is None else give(t, arguments, made, node)) for slot, t in what.slots
+    ]
     for i, condition in what.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
@@ -245,13 +239,7 @@ def deliver(
     found = [
         give(leaf, arguments, made, node)
         if isinstance(leaf, Template)
-        else number(leaf, made, numbers)
-        if isinstance(leaf, NumberTemplate)
-        else copy.deepcopy(leaf.example)
-        if type(leaf) is Anew
-        else numbers[leaf.index]
-        if type(leaf) is GivenContainer
-        else leaf
+        else _plain(leaf, made, numbers)
         for leaf in leaves
     ]
     for of_view, of_base, made_by in what.views:
@@ -261,12 +249,21 @@ def deliver(
         for (whose, name, _), value in zip(what.held, found[n_leaves:], strict=True):
             vars(give(whose, arguments, made, node))[name] = value
         del found[n_leaves:]
-    for slot, value in bound:
+    for slot, value in bound:  # only now: a value may be what another slot holds
         slot.bind(arguments, value)
     result = found[0] if structure is None else unflatten(structure, found)
     if what.is_followed:
         return given.write(what.changes, what.outside, numbers, result)
     return result
+
+
+def _plain(leaf: Any, made: list[Storage], numbers: Any) -> Any:
+    """Return what a leaf of the result is that is no tensor."""
+    if isinstance(leaf, NumberTemplate):
+        return number(leaf, made, numbers)
+    if type(leaf) is Anew:
+        return copy.deepcopy(leaf.example)
+    return numbers[leaf.index] if type(leaf) is GivenContainer else leaf
 
 
 def on_host(array: Any) -> Any:
