@@ -112,7 +112,7 @@ class VmapLevel(BoxLevel, Mapped):
             return tuple(
                 [Batched(self, o, batched and i >= own.unmapped) for i, o in enumerate(out)]
             )
-        if batched and exe.facts is not None and exe.facts[0].copies:
+        if batched and exe.options is not None and exe.options[0].copies:
             out._storage.strides = operands[0]._storage.strides
         return Batched(self, out, batched)
 

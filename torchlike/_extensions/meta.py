@@ -111,8 +111,8 @@ class AbstractExecutable(Executable):
         self._donating = self.forward
         self._backward, self.double, self.abstract = {}, {}, self
 
-    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
-        return functools.partial(call, super().backward(dropped_avals))
+    def backward(self, unsaved_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
+        return functools.partial(call, super().backward(unsaved_avals))
 
 
 def _abstract(exe: Executable) -> Executable:

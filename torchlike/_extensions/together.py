@@ -84,7 +84,7 @@ def _forms(exe: Executable, n: int) -> tuple[first_calls.CompiledForm, first_cal
         def each(targets: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
             return tuple([exe.pure(t, *others) for t in targets])
 
-        name = f"{exe.facts[0].name}_ of many"
+        name = f"{exe.options[0].name}_ of many"
         plain = first_calls.jit(unwatched(each), name=name, inline=AT_ONCE)
         found = plain, first_calls.jit(each, name=name, like=plain, donate_argnums=0)
         _compiled[exe, n] = found

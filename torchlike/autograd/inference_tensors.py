@@ -42,7 +42,7 @@ def refuse(exe: Executable, operands: Sequence[Any], saved: Sequence[Any], avals
     """Raise RuntimeError for an inference tensor among the operands that backward reads."""
     if exe.rule is not None:
         return  # it keeps its result alone
-    for place, i in enumerate(exe.kept):
+    for place, i in enumerate(exe.saved):
         o = operands[i]
         if isinstance(o, Tensor) and o._inference and _is_read(exe, saved, avals, place):
             raise RuntimeError(errors.INFERENCE_SAVED)
@@ -66,10 +66,10 @@ def _is_read(exe: Executable, saved: Sequence[Any], avals: Any, place: int) -> b
 
 
 def _reads(exe: Executable, like: list[Any], avals: Any, place: int) -> bool:
-    operands: list[Any] = [None] * (len(exe.kept) + len(exe.dropped))
-    for i, s in zip(exe.kept, like, strict=True):
+    operands: list[Any] = [None] * (len(exe.saved) + len(exe.unsaved))
+    for i, s in zip(exe.saved, like, strict=True):
         operands[i] = s
-    for i, aval in zip(exe.dropped, avals, strict=True):
+    for i, aval in zip(exe.unsaved, avals, strict=True):
         operands[i] = None if aval is None else jax.ShapeDtypeStruct(*aval)
     arrays = [i for i, s in enumerate(operands) if isinstance(s, jax.ShapeDtypeStruct)]
 

@@ -171,7 +171,7 @@ class PackedNode(SavedNames, OpNode):
         super().__init__(exe, edges, (), avals, None, n_outputs)
         self._hook: Any = saving.hooks[-1][1]
         if exe.rule is None:
-            given = [operands[i] for i in exe.kept]
+            given = [operands[i] for i in exe.saved]
         else:
             given = [wrap(saved[0])]
             given[0]._node, given[0]._requires_grad = self, True
@@ -196,7 +196,7 @@ class PackedNode(SavedNames, OpNode):
         finally:
             saving.arriving = outer
         if self._plan is not None:
-            n = len(self.exe.kept)
+            n = len(self.exe.saved)
             self.residuals = Residuals(tuple(values[n:]), self._plan)
             values = values[:n]
         self.saved = tuple(values)
@@ -300,7 +300,7 @@ class WatchedNode(SavedNames, OpNode):
         # Of what it overwrites itself, PyTorch's in-place op saves a copy.
         self._watches = [
             VersionWatch(operands[i])
-            for i in exe.kept
+            for i in exe.saved
             if isinstance(operands[i], Tensor) and not (in_place and i == 0)
         ]
 

@@ -33,9 +33,9 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
     """Return the names of what a node has saved: name -> ("operand", position), ("sizes",
     position), ("static", position) or ("result", 0)."""
     exe = node.exe
-    if exe.facts is None:
+    if exe.options is None:
         return {}
-    spec, _, lengths = exe.facts
+    spec, _, lengths = exe.options
     schema = spec.schema
     found: dict[str, tuple[str, int]] = {}
     if exe.rule is not None:
@@ -47,7 +47,7 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
             name = spec.saved_names.get(own, own)
             if place in ever:
                 found[name] = "operand", place
-            elif node.avals[exe.dropped.index(place)] is not None:
+            elif node.avals[exe.unsaved.index(place)] is not None:
                 found[name + _SIZES] = "sizes", place
     for place, position in enumerate(schema.static_positions):
         if schema.names[position] not in _UNSAVED:
@@ -58,10 +58,10 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
 def order_of_saving(exe: Any) -> list[int]:
     """Return the places among what an executable keeps in the order in which PyTorch's node saves
     them: by name, so that ``a * b`` packs ``other`` before ``self``."""
-    places = list(range(len(exe.kept) if exe.rule is None else 1))
-    if exe.rule is None and exe.facts is not None and not exe.facts[2]:
-        spec = exe.facts[0]
-        own = [spec.schema.names[spec.schema.operand_positions[i]] for i in exe.kept]
+    places = list(range(len(exe.saved) if exe.rule is None else 1))
+    if exe.rule is None and exe.options is not None and not exe.options[2]:
+        spec = exe.options[0]
+        own = [spec.schema.names[spec.schema.operand_positions[i]] for i in exe.saved]
         names = [spec.saved_names.get(name, name) for name in own]
         places.sort(key=names.__getitem__)
     return places
@@ -70,9 +70,9 @@ def order_of_saving(exe: Any) -> list[int]:
 def _ever_kept(exe: Any, spec: Any) -> set[int]:
     """Return the positions of the operands that the node keeps, or would if other gradients were
     wanted."""
-    ever = set(exe.kept)
+    ever = set(exe.saved)
     if spec.kept_for is not None:
-        n = len(exe.kept) + len(exe.dropped)
+        n = len(exe.saved) + len(exe.unsaved)
         for i in range(n):
             needed = spec.kept_for(i, n)
             if len(needed) < n:  # all of them: indices and masks, of which no gradient is wanted
@@ -83,12 +83,12 @@ def _ever_kept(exe: Any, spec: Any) -> set[int]:
 def is_scalar(exe: Any, place: int) -> bool:
     """Return whether PyTorch keeps a number given for an operand as a number, rather than as a
     tensor."""
-    return not exe.facts[0].wrapped_mask >> place & 1
+    return not exe.options[0].wrapped_mask >> place & 1
 
 
 def static_of(exe: Any, place: int) -> Any:
     """Return a static argument as the user gave it, one dimension as a tuple."""
-    spec, statics, _ = exe.facts
+    spec, statics, _ = exe.options
     value = statics[place]
     if isinstance(value, StaticNumber):
         return value.value
@@ -123,17 +123,17 @@ class SavedNames:
         if raw:
             own = name.removeprefix(_RAW_SAVED)
             if kind == "operand":
-                place = self.exe.kept.index(place) if place in self.exe.kept else None
+                place = self.exe.saved.index(place) if place in self.exe.saved else None
             return raw_saved(self, own, place)
         if kind == "static":
             return static_of(self.exe, place)
         if kind == "sizes":
-            return self.avals[self.exe.dropped.index(place)][0]
+            return self.avals[self.exe.unsaved.index(place)][0]
         if kind == "result":
             return rejoined(self.kept_values()[0], (self, 0))
-        if place not in self.exe.kept:
+        if place not in self.exe.saved:
             return None
-        value = self.kept_values()[self.exe.kept.index(place)]
+        value = self.kept_values()[self.exe.saved.index(place)]
         if value is None:
             return None
         if not hasattr(value, "shape"):

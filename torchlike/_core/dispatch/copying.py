@@ -131,7 +131,7 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
             lambda old, value: fit(value),
             mask,
             2,
-            kept=(1,) if number else (),
+            saved=(1,) if number else (),
             free=(0, 1),
             library=True,
         )

@@ -142,26 +142,26 @@ class Executable:
         "by_numpy",
         "differentiable",
         "double",
-        "dropped",
-        "facts",
         "forward",
         "forward_vjp",
         "has_tuple",
         "identity_grad_for",
         "is_large",
         "keeps_residuals",
-        "kept",
         "large",
         "library",
         "mask",
         "name",
         "op",
+        "options",
         "pure",
         "pushed",
         "rule",
+        "saved",
         "saves",
         "transformed",
         "unmapped",
+        "unsaved",
         "wanted",
     )
 
@@ -172,7 +172,7 @@ class Executable:
         mask: int,
         n_operands: int,
         *,
-        kept: tuple[int, ...] | None = None,
+        saved: tuple[int, ...] | None = None,
         rule: Callable[..., Any] | None = None,
         residuals: Any = False,
         identity_grad_for: Callable[..., tuple[int, ...]] | None = None,
@@ -185,20 +185,21 @@ class Executable:
         #: The name of the op it belongs to; "" for views and backward passes.
         self.op = ""
         #: Its (OpSpec, static arguments, lengths of its lists), or None.
-        self.facts: Any = None
+        self.options: Any = None
         self.mask = mask
         self.wanted = tuple(i for i in range(n_operands) if mask >> i & 1)
-        self.kept = tuple(range(n_operands)) if kept is None else kept
-        self.dropped = tuple(i for i in range(n_operands) if i not in self.kept)
+        #: The operands that a node saves for backward, and those of which it keeps the avals alone.
+        self.saved = tuple(range(n_operands)) if saved is None else saved
+        self.unsaved = tuple(i for i in range(n_operands) if i not in self.saved)
         #: rule(cotangent, output) -> cotangent of the first operand; only the output is kept.
         self.rule = rule
         self.keeps_residuals = residuals
-        #: identity_grad_for(*kept) -> operands whose gradient may be the output's very cotangent.
+        #: identity_grad_for(*saved) -> operands whose gradient may be the output's very cotangent.
         self.identity_grad_for = identity_grad_for
         #: Whether backward frees anything, so that a second one is PyTorch's error.
-        self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
+        self.saves = residuals or rule is not None or any(i not in free for i in self.saved)
         self._backward: dict[Any, Callable[..., Any]] = {}
-        #: First calls of backward passes for other sizes, by the ranks and dtypes of ``dropped``.
+        #: First calls of backward passes for other sizes, by the ranks and dtypes of ``unsaved``.
         self._families: dict[Any, Any] = {}
         self._donating: Any = None
         self._into: Any = None
@@ -261,7 +262,7 @@ class Executable:
 
     def _op(self) -> str:
         """Return the name of the op, for errors."""
-        return self.op or (self.name if self.facts is None else self.facts[0].name)
+        return self.op or (self.name if self.options is None else self.options[0].name)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         function = targets.precise(function)
@@ -313,28 +314,28 @@ class Executable:
 
     # -- backward ----------------------------------------------------------------------------------
 
-    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
-        """Return the compiled backward ``(kept, residuals, cotangents) -> gradients of the wanted
+    def backward(self, unsaved_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
+        """Return the compiled backward ``(saved, residuals, cotangents) -> gradients of the wanted
         operands``.
 
         ``cotangents`` has an entry for each output; None stands for zeros.
         """
-        found = self._backward.get(dropped_avals)
+        found = self._backward.get(unsaved_avals)
         if found is None:
-            found = self._backward[dropped_avals] = self._jitted_backward(dropped_avals)
+            found = self._backward[unsaved_avals] = self._jitted_backward(unsaved_avals)
         return found
 
-    def _jitted_backward(self, dropped_avals: tuple[Aval | None, ...]) -> first_calls.CompiledForm:
+    def _jitted_backward(self, unsaved_avals: tuple[Aval | None, ...]) -> first_calls.CompiledForm:
         """Make the compiled backward for these avals: executables of many sizes differ in nothing
         but them, and are one family."""
-        kinds = tuple([a and (len(a[0]), a[1]) for a in dropped_avals])
+        kinds = tuple([a and (len(a[0]), a[1]) for a in unsaved_avals])
 
         def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
             rest = iter(sizes)
             avals = tuple([k and (tuple(itertools.islice(rest, k[0])), k[1]) for k in kinds])
             return self._traced(functools.partial(self._run_backward, avals))
 
-        sizes = tuple([n for a in dropped_avals if a for n in a[0]])
+        sizes = tuple([n for a in unsaved_avals if a for n in a[0]])
         return first_calls.jit(
             make(sizes),
             name=f"{self.name}, backward",
@@ -345,29 +346,29 @@ class Executable:
         )
 
     def passed_on(
-        self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any
+        self, saved: Any, avals: tuple[Aval | None, ...], cotangent: Any
     ) -> tuple[Any, ...] | None:
         """Return the gradients, where all are the cotangent itself (compiled, each would be a copy
         of it); else None."""
         assert self.identity_grad_for is not None
-        passing = self.identity_grad_for(*kept)
+        passing = self.identity_grad_for(*saved)
         aval = cotangent.shape, cotangent.dtype
         for i in self.wanted:
-            if i not in passing or avals[self.dropped.index(i)] != aval:
+            if i not in passing or avals[self.unsaved.index(i)] != aval:
                 return None
         return (cotangent,) * len(self.wanted)
 
     def _run_backward(
-        self, dropped_avals: tuple[Aval | None, ...], kept: Any, residuals: Any, cotangents: Any
+        self, unsaved_avals: tuple[Aval | None, ...], saved: Any, residuals: Any, cotangents: Any
     ) -> tuple[Any, ...]:
         x64.require()
         if self.rule is not None:
-            return (_strengthen(self.rule(cotangents[0], kept[0])),)
-        operands: list[Any] = [None] * (len(self.kept) + len(self.dropped))
-        for i, value in zip(self.kept, kept, strict=True):
+            return (_strengthen(self.rule(cotangents[0], saved[0])),)
+        operands: list[Any] = [None] * (len(self.saved) + len(self.unsaved))
+        for i, value in zip(self.saved, saved, strict=True):
             operands[i] = value
-        unusable = {a: None if a is None else _unusable(a) for a in set(dropped_avals)}
-        for i, aval in zip(self.dropped, dropped_avals, strict=True):
+        unusable = {a: None if a is None else _unusable(a) for a in set(unsaved_avals)}
+        for i, aval in zip(self.unsaved, unsaved_avals, strict=True):
             operands[i] = unusable[aval]
         whole = tuple(operands)
         if residuals is None:
@@ -390,13 +391,13 @@ class Executable:
         return tuple(_conj(g) for g in vjp(filled))
 
     def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval | None, ...]]:
-        """Return what a node saves: (arrays to keep, avals of the operands that are not kept)."""
+        """Return what a node saves: (arrays to keep, avals of the operands that are not saved)."""
         if self.rule is not None:
             return (out,), ()
-        if not self.dropped:
+        if not self.unsaved:
             return tuple(arrays), ()
-        return tuple([arrays[i] for i in self.kept]), tuple(
-            [_aval(arrays[i]) for i in self.dropped]
+        return tuple([arrays[i] for i in self.saved]), tuple(
+            [_aval(arrays[i]) for i in self.unsaved]
         )
 
 

@@ -215,14 +215,14 @@ def in_place_executable(
             pure,
             mask,
             n_operands,
-            kept=out_of_place.kept,
+            saved=out_of_place.saved,
             rule=out_of_place.rule,
             residuals=spec.residuals,
             free=spec.schema.scalar_operands,
             differentiable=bool(mask) or spec.differentiable,
             library=out_of_place.library,
         )
-        exe.facts = spec, statics, lengths
+        exe.options = spec, statics, lengths
         spec.cache[key] = exe
     return exe
 
@@ -294,7 +294,7 @@ def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Exe
             pure,
             mask,
             2 + n_dynamic,
-            kept=dynamic,
+            saved=dynamic,
             free=dynamic,
             library=True,
         )

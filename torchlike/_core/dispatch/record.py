@@ -104,7 +104,7 @@ class OpNode(Node):
             operands[0] = rejoined(operands[0], (self, 0))
         else:
             edge_of = dict(zip(exe.wanted, self.edges, strict=True))
-            for position, i in enumerate(exe.kept):
+            for position, i in enumerate(exe.saved):
                 if edge_of.get(i) is not None:
                     operands[position] = rejoined(operands[position], edge_of[i])
         operands += cotangents
@@ -285,7 +285,7 @@ _shown: dict[tuple[int, tuple[type, ...]], tuple[int, ...]] = {}
 def _shown_operands(exe: Executable, operands: Sequence[Any]) -> tuple[int, ...]:
     """Return the positions of the operands that next_functions lists: tensors, with a gradient or
     not, and numbers in a tensor's place (x * 2), whose edge, as in PyTorch, leads nowhere."""
-    numbers = 0 if exe.facts is None else exe.facts[0].wrapped_mask
+    numbers = 0 if exe.options is None else exe.options[0].wrapped_mask
     key = numbers, tuple(map(type, operands))
     found = _shown.get(key)
     if found is None:

@@ -290,9 +290,9 @@ class OpSpec:
         rule = None
         if self.from_output is not None and mask and pure is plain:
             rule = functools.partial(_call_rule, self.from_output, statics)
-        kept = None
+        saved = None
         if self.kept_for is not None and pure is plain:
-            kept = tuple(
+            saved = tuple(
                 sorted({k for i in range(n) if mask >> i & 1 for k in self.kept_for(i, n)})
             )
         exe = Executable(
@@ -300,7 +300,7 @@ class OpSpec:
             pure,
             mask,
             n,
-            kept=kept,
+            saved=saved,
             rule=rule,
             residuals=self.residuals,
             identity_grad_for=self.identity_grad_for if mask and pure is plain else None,
@@ -310,7 +310,7 @@ class OpSpec:
             forward_as=AsOneRow if self.one_instruction else None,
         )
         exe.op = self.name
-        exe.facts = self, statics, lengths
+        exe.options = self, statics, lengths
         self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe
         return exe
 

@@ -121,7 +121,7 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
             return views.read_chain(steps, base, *dynamic)
 
         dynamic = tuple(range(1, 1 + n_dynamic))
-        exe = Executable(name, pure, 1, 1 + n_dynamic, kept=dynamic, free=dynamic, library=True)
+        exe = Executable(name, pure, 1, 1 + n_dynamic, saved=dynamic, free=dynamic, library=True)
         _reads[key] = exe
         _readers.add(exe)
     return exe
@@ -139,7 +139,7 @@ def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str)
             parts = jax.lax.split(base, lengths, dim)
             return tuple(parts if whole else [jnp.squeeze(x, dim) for x in parts])
 
-        exe = Executable(name, pure, 1, 1, kept=(), free=(), library=True)
+        exe = Executable(name, pure, 1, 1, saved=(), free=(), library=True)
         _reads[key] = exe
         _readers.add(exe)
     return exe

@@ -54,7 +54,7 @@ def _executable(
     def pure(x: Any) -> jax.Array:
         return moving(x.dtype)(x)
 
-    return Executable("RedistributeBackward", pure, mask, 1, kept=(), library=True)
+    return Executable("RedistributeBackward", pure, mask, 1, saved=(), library=True)
 
 
 def moved(
