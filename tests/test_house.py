@@ -11,7 +11,7 @@ from tools import house
 LIMITS = {
     "entries at the root": 55,
     "of them ours": 9,
-    "files of the heart": 29,
+    "files of the heart": 28,
     "lines of the heart": 7_250,
     "files of the compiler": 45,
     "lines of the compiler": 15_640,

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 SCRIPT = """
+import importlib
 import sys
 import jax
 rank, address = int(sys.argv[1]), sys.argv[2]
@@ -15,6 +16,7 @@ jax.distributed.initialize(address, 2, rank)
 
 import torchlike as torch
 from torchlike import nn
+from torchlike._runtime import provided
 from torchlike.distributed import checkpoint as dcp
 from torchlike.distributed import init_device_mesh
 from torchlike.distributed.fsdp import fully_shard
@@ -23,6 +25,8 @@ from torchlike.distributed.tensor import DTensor, Replicate, Shard, distribute_t
 mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
 line = init_device_mesh("cpu", (4,))
 assert not mesh.is_local
+importlib.import_module("torchlike.ops._aten.calling")
+assert [p.what for p in provided.ALL if not p.providers] == []
 assert mesh.get_coordinate() == [rank, 0]
 assert line.get_local_rank() == 2 * rank
 

@@ -8,8 +8,8 @@ import jax
 
 from torchlike._core import devices, dtypes, modes, overrides
 from torchlike._core.cells import KINDS
-from torchlike._core.provided import Provided
 from torchlike._runtime import printing
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, add_method
 
 repr_on_mesh = Provided("gives the text of a DTensor, and None of a tensor that is none")

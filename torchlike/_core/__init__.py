@@ -1,4 +1,4 @@
-"""The heart: what a tensor is, and how an op travels. 29 files, to be read in an afternoon.
+"""The heart: what a tensor is, and how an op travels. 28 files, to be read in an afternoon.
 
 What a tensor is:
 
@@ -20,7 +20,8 @@ How ``a + b`` travels, all in ``dispatch/``:
 
 Beside them: ``dtypes.py``, ``casts.py``, ``devices.py``, ``layouts.py``, ``size.py``,
 ``errors.py``; ``modes.py`` (what is on in a thread), ``overrides.py`` (whether somebody acts in a
-function's place), ``provided.py`` (what a lower room asks of an upper one: the one place to look).
+function's place). What a lower room asks of an upper one stands in ``_runtime/provided.py``, the
+one place to look.
 
 Imports `_runtime`, and nothing else. Begin with ``storage.py``.
 """

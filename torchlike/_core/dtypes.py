@@ -15,8 +15,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from torchlike._core.provided import Signal
 from torchlike._runtime import x64
+from torchlike._runtime.provided import Signal
 
 x64.enable()
 

@@ -15,7 +15,7 @@ from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.provided import Provided, Signal, class_made
+from torchlike._runtime.provided import Provided, Signal, class_made
 
 #: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
 Result = Any
@@ -94,7 +94,7 @@ dispatcher = Provided("gives `dispatch` once a class or mode has __torch_dispatc
 def start_dispatch() -> None:
     """Let ``__torch_dispatch__`` be asked from now on."""
     global dispatch
-    if dispatch is None and dispatcher.function is not None:
+    if dispatch is None and dispatcher.is_provided:
         dispatch = dispatcher()
 
 

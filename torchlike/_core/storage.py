@@ -27,11 +27,11 @@ from jax import core
 from torchlike._core import devices, modes
 from torchlike._core.cells import KINDS
 from torchlike._core.layouts import strided
-from torchlike._core.provided import Provided
 from torchlike._core.views.geometry import contiguous_strides, dense_order
 from torchlike._runtime import first_calls, late_checks, recycling, shared_memory, x64
 from torchlike._runtime.addresses import Address, address_of
 from torchlike._runtime.mapped_files import is_private
+from torchlike._runtime.provided import Provided
 from torchlike._runtime.transfer import to_device
 
 _ndarray = np.ndarray

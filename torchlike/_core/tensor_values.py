@@ -17,12 +17,12 @@ import numpy as np
 
 from torchlike._core import cells, dtypes, errors, layouts, modes, views
 from torchlike._core.cells import KINDS
-from torchlike._core.provided import Provided
 from torchlike._core.storage import Storage, device_array, host_value
 from torchlike._core.tensor_methods import TensorMethods
 from torchlike._core.views import View
 from torchlike._runtime import first_calls, late_checks
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
+from torchlike._runtime.provided import Provided
 
 # -- in its storage --------------------------------------------------------------------------------
 

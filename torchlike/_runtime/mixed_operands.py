@@ -3,14 +3,14 @@
 JAX takes a process' own array beside one on a mesh of several processes for the same in all of
 them, and checks nothing. So each compiled form asks here when JAX has no executable for a call's
 operands, and nowhere else: a call that is refused leaves nothing in JAX's cache, and the hot path
-is as it was. The room of meshes installs the check once a mesh spans processes.
+is as it was. The room of meshes provides the check once a mesh spans processes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ import numpy as np
 from jax import core
 
 from torchlike._runtime.jax_private.equations import interpret, subjaxprs
+from torchlike._runtime.provided import Provided
 
 
 class _Replicating(threading.local):
@@ -44,53 +45,17 @@ def is_replicating() -> bool:
     return _allowed.depth > 0
 
 
-class _Installed:
-    """What refuses."""
-
-    __slots__ = (
-        "alike",
-        "before_out",
-        "copied",
-        "delivered",
-        "gradient",
-        "into_out",
-        "leave_mesh",
-        "ordinary_results",
-        "refuse",
-        "traced_gradient",
-    )
-
-    def __init__(self) -> None:
-        #: ``refuse(op)`` raises, or returns where such operands are allowed now.
-        self.refuse: Callable[[str], None] | None = None
-        #: ``alike(made, model)`` is a new tensor where the tensor lies that it was made after.
-        self.alike: Callable[[Any, Any], Any] = lambda made, model: made
-        #: ``into_out(op, target, value)`` is what is written into a tensor of ``out=``, or raises.
-        self.into_out: Callable[[str, Any, Any], Any] = lambda op, target, value: value
-        #: ``before_out(op, targets, operands)`` raises, or returns, before the op is computed.
-        self.before_out: Callable[[str, Any, Any], None] = lambda op, targets, operands: None
-        #: ``copied(target, source, value)`` is what `copy_` writes of the value, or raises.
-        self.copied: Callable[[Any, Any, Any], Any] | None = None
-        #: ``delivered(storages, arrays)`` sees what a program is about to write into cells.
-        self.delivered: Callable[[Any, Any], None] | None = None
-        #: ``gradient(leaf, array)`` is what arrives at a leaf that has no place on a mesh.
-        self.gradient: Callable[[Any, Any], Any] | None = None
-        #: ``traced_gradient(leaf, made)`` sees its gradient that a program makes.
-        self.traced_gradient: Callable[[Any, Any], None] = lambda leaf, made: None
-        #: ``ordinary_results(inputs, made)`` are the numbers of the cells that a program makes, of
-        #: these arrays, and that are to leave the mesh.
-        self.ordinary_results: Callable[[Any, Any], tuple[int, ...]] = lambda inputs, made: ()
-        #: ``leave_mesh(storage)`` has an ordinary tensor's contents leave the mesh.
-        self.leave_mesh: Callable[[Any], None] = lambda storage: None
-
-
-installed = _Installed()
-
-
-def install(**functions: Callable[..., Any]) -> None:
-    """Make these functions those of `installed`, by their names there."""
-    for name, function in functions.items():
-        setattr(installed, name, function)
+#: ``refuse(op)`` raises, or returns where such operands are allowed now.
+refuse = Provided("refuses an op of operands of one process beside those of all", lambda op: None)
+#: ``alike(made, model)`` is a new tensor where the tensor lies that it was made after.
+alike = Provided("moves a new tensor to its model's mesh", lambda made, model: made)
+#: ``delivered(storages, arrays)`` sees what a program is about to write into cells.
+delivered = Provided("notes which tensors stay ordinary", lambda storages, arrays: None)
+#: ``ordinary_results(inputs, made)`` are the numbers of the cells that a program makes, of these
+#: arrays, and that are to leave the mesh.
+ordinary_results = Provided("tells a program's ordinary results", lambda inputs, made: ())
+#: ``leave_mesh(storage)`` has an ordinary tensor's contents leave the mesh.
+leave_mesh = Provided("has an ordinary tensor leave the mesh", lambda storage: None)
 
 
 def spans_processes(x: Any) -> bool:
@@ -109,19 +74,19 @@ def is_own(x: Any) -> bool:
 def own_values(x: Any) -> np.ndarray:
     """Return the values of an operand, for checks: of an array that spans processes those that this
     one holds, in one dimension."""
-    if installed.refuse is None or not spans_processes(x):
+    if not refuse.is_provided or not spans_processes(x):
         return np.asarray(x)
     return np.concatenate([np.asarray(s.data).reshape(-1) for s in x.addressable_shards])
 
 
 def met(op: str, operands: Sequence[Any]) -> bool:
     """Return whether an op has both, where that is allowed; raise the error where it is not."""
-    if installed.refuse is None or not any(map(spans_processes, operands)):
+    if not refuse.is_provided or not any(map(spans_processes, operands)):
         return False
     if not any(map(is_own, operands)):
         return False
     if not _allowed.depth:
-        installed.refuse(op)
+        refuse(op)
     return True
 
 
@@ -132,7 +97,7 @@ def met_in_program(program: Any, operands: Sequence[Any], drawn: frozenset[int])
     ``operands`` are those behind the program's constants. Those at ``drawn`` are torchlike's own,
     such as the masks of dropout.
     """
-    if installed.refuse is None or not any(map(spans_processes, operands)):
+    if not refuse.is_provided or not any(map(spans_processes, operands)):
         return False
     kinds: list[str | None] = [
         None if i in drawn else _ALL if spans_processes(x) else _OWN if is_own(x) else None
@@ -143,7 +108,7 @@ def met_in_program(program: Any, operands: Sequence[Any], drawn: frozenset[int])
     constants: list[str | None] = [None] * (len(program.invars) - len(kinds))
     step = _first_mixed(program, constants + kinds)[1]
     if step is not None and not _allowed.depth:
-        installed.refuse(step)
+        refuse(step)
     return step is not None
 
 

@@ -55,9 +55,7 @@ def _looked_at(jitted: Any, function: Any, part: Any, drawn: frozenset[int]) -> 
     compiled = cache_miss(jitted)
 
     def miss(*args: Any) -> tuple[Any, ...]:
-        if mixed_operands.installed.refuse is not None and (
-            mixed_operands.met_in_program(part, args, drawn)
-        ):
+        if mixed_operands.refuse.is_provided and (mixed_operands.met_in_program(part, args, drawn)):
             return compiled(*args)[0], None, True  # allowed here: asked again
         return one_device.call(compiled, args, is_program=True)
 

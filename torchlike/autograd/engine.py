@@ -23,8 +23,9 @@ from jax import core
 from torchlike._core import cells, errors, modes, overrides, views
 from torchlike._core.dispatch.record import OpNode
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._runtime import first_calls, mixed_operands
+from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
+from torchlike._runtime.provided import Provided
 from torchlike.autograd import fresh_stack
 from torchlike.autograd.conditional_grad import (
     GIVEN,
@@ -43,6 +44,10 @@ _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ON
 _add_donating = first_calls.jit(
     lambda a, b: a + b, name="sum of gradients", like=_add, donate_argnums=0
 )
+#: ``leaf_gradient(leaf, array)`` is what arrives at a leaf that has no place on a mesh.
+leaf_gradient = Provided("gives what arrives at a leaf off the mesh", lambda leaf, array: array)
+#: ``traced_leaf_gradient(leaf, made)`` sees its gradient that a program makes.
+traced_leaf_gradient = Provided("sees a leaf's gradient in a program", lambda leaf, made: None)
 
 
 def _sum(present: Any, gradient: Any) -> Any:
@@ -533,8 +538,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             gradient = gradient.leaf_gradient()
         if leaf._storage.is_placed:
             gradient = leaf._storage.placed(gradient)
-        elif mixed_operands.installed.gradient is not None:
-            gradient = mixed_operands.installed.gradient(leaf, gradient)
+        elif leaf_gradient.is_provided:
+            gradient = leaf_gradient(leaf, gradient)
     if create_graph:
         if grad is not None and grad.is_sparse and not gradient.is_sparse:
             leaf._set_grad(gradient + grad)  # the other way round is not defined
@@ -548,8 +553,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             _lay_out_like(made, leaf)
         if leaf._storage.is_placed:
             made._storage = leaf._storage.alike(gradient)
-        elif mixed_operands.installed.gradient is not None and capture is not None:
-            mixed_operands.installed.traced_gradient(leaf, made)
+        elif leaf_gradient.is_provided and capture is not None:
+            traced_leaf_gradient(leaf, made)
         leaf._set_grad(made)
     elif (kind := _adding_anew(grad._storage.cell, gradient)) is not None:
         summed = kind.add(_add, grad._read(), gradient)

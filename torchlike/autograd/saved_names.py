@@ -19,8 +19,8 @@ import jax.numpy as jnp
 
 from torchlike._core.dispatch.record import OpNode, class_shown, rejoined, unwritten
 from torchlike._core.dispatch.schema import Dims, StaticNumber
-from torchlike._core.provided import Provided
 from torchlike._core.tape import Node
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import wrap
 
 #: Static arguments that no node of PyTorch's keeps.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from torchlike._runtime.mixed_operands import install, replicating
+from torchlike._runtime.mixed_operands import refuse, replicating
 from torchlike.ops._aten import schemas
 
 #: Ops that users do not call, whose second operand torchlike made: random numbers.
@@ -48,7 +48,7 @@ def implicit_replication() -> Iterator[None]:
 
 def watch() -> None:
     """Refuse plain tensors beside DTensors of several processes from now on."""
-    install(refuse=_refuse)
+    refuse.by(_refuse)
 
 
 _waiting: list[Callable[[], None]] = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._runtime.mixed_operands import install
+from torchlike._core.dispatch import out
 from torchlike.distributed.mixed_operands import at_first_mesh, mixed
 from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.distributed.written_targets import (
@@ -53,4 +53,5 @@ def before_out(op: str, targets: Sequence[Tensor], operands: Sequence[Any]) -> N
 
 @at_first_mesh
 def _begin() -> None:
-    install(into_out=into_out, before_out=before_out)
+    out.into_out.by(into_out)
+    out.before_out.by(before_out)

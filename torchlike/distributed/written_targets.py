@@ -7,8 +7,7 @@ in PyTorch is an ordinary tensor; its values are written.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -17,10 +16,11 @@ from jax import core
 from jax.sharding import Mesh, NamedSharding
 
 from torchlike._core import modes
-from torchlike._core.dispatch import inplace
+from torchlike._core.dispatch import copying, inplace
 from torchlike._core.storage import Storage
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.jax_private import tracing
+from torchlike.autograd import engine
 from torchlike.distributed.device_mesh import mesh_of, mesh_of_tracer
 from torchlike.distributed.lent_meshes import is_lent, lend
 from torchlike.distributed.mixed_operands import at_first_mesh, in_aten, mixed
@@ -88,26 +88,21 @@ def _leave_mesh(storage: Storage) -> None:
         storage.cell = on_one_device(replicated(storage.cell, sharding))
 
 
-def _watching(update: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Wrap ``update`` of the in-place forms so that it leaves ordinary tensors ordinary."""
-
-    @functools.wraps(update)
-    def watched(
-        spec: Any, target: Tensor, operands: Sequence[Any], statics: Any, lengths: Any = ()
-    ) -> Tensor:
-        is_ordinary = _refuse(f"{spec.name}_", target, operands[1:])
-        found = update(spec, target, operands, statics, lengths)
-        if is_ordinary:
-            _leave_mesh(target._storage)
-        return found
-
-    return watched
+def _watched_update(
+    spec: Any, target: Tensor, operands: Sequence[Any], statics: Any, lengths: Any = ()
+) -> Tensor:
+    """Run the in-place variant of an op so that an ordinary target stays ordinary."""
+    is_ordinary = _refuse(f"{spec.name}_", target, operands[1:])
+    found = inplace.update(spec, target, operands, statics, lengths)
+    if is_ordinary:
+        _leave_mesh(target._storage)
+    return found
 
 
 def _copied(target: Tensor, source: Tensor, value: Any) -> Any:
     """Return the value that `copy_` writes of a source's: off the mesh for an ordinary target."""
     is_ordinary = _refuse("copy_", target, (source,))
-    if mixed_operands.installed.refuse is not None:
+    if mixed_operands.refuse.is_provided:
         mixed_operands.met("copy_", (target._storage.cell, value))
     sharding = getattr(value, "sharding", None)
     if (
@@ -206,12 +201,10 @@ def _is_off_mesh(cell: Any) -> bool:
 
 @at_first_mesh
 def _begin() -> None:
-    inplace.watched_by(_watching)
-    mixed_operands.install(
-        copied=_copied,
-        delivered=_delivered,
-        leave_mesh=_leave_mesh,
-        gradient=_gradient,
-        traced_gradient=_traced_gradient,
-        ordinary_results=_ordinary_results,
-    )
+    inplace.run_update.by(_watched_update)
+    copying.copied.by(_copied)
+    mixed_operands.delivered.by(_delivered)
+    mixed_operands.leave_mesh.by(_leave_mesh)
+    mixed_operands.ordinary_results.by(_ordinary_results)
+    engine.leaf_gradient.by(_gradient)
+    engine.traced_leaf_gradient.by(_traced_gradient)

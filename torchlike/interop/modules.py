@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core.provided import for_each_subclass
 from torchlike._jit.guards.keys import ObjectKey, static_key
+from torchlike._runtime.provided import for_each_subclass
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module
 from torchlike.tensor import Tensor

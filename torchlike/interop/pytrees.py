@@ -14,9 +14,9 @@ from typing import Any
 
 import jax
 
-from torchlike._core.provided import for_each_subclass
 from torchlike._runtime.jax_private.frames import ABSTRACTING
 from torchlike._runtime.patches import at_import
+from torchlike._runtime.provided import for_each_subclass
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module, Parameter

@@ -158,7 +158,7 @@ def update_group(
     if len(set(map(id, params))) < n:
         repeatedly(update_group, key, rule, params, states, scalars)
         return
-    if mixed_operands.installed.refuse is not None:
+    if mixed_operands.refuse.is_provided:
         placed = [i for i, p in enumerate(params) if p._storage.is_placed]
         if 0 < len(placed) < n:  # one program would spread the plain ones over all processes
             rest = [i for i in range(n) if i not in set(placed)]
@@ -196,8 +196,8 @@ def update_group(
         new = meta.call(plain, owned, gradients, values)
     if capture is not None and capture.conditions:
         new = _where_there_is_one(capture, params, owned, new)
-    if mixed_operands.installed.delivered is not None:  # a program on a mesh may give plain ones
-        mixed_operands.installed.delivered([t._storage for t in owners], new)
+    if mixed_operands.delivered.is_provided:  # a program on a mesh may give plain ones
+        mixed_operands.delivered([t._storage for t in owners], new)
     for t, array in zip(owners, new, strict=True):
         t._write(array)
 

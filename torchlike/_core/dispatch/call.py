@@ -24,10 +24,10 @@ from torchlike._core.dispatch.record import execute, execute_without_arrays, to_
 from torchlike._core.dispatch.schema import Schema
 from torchlike._core.dispatch.spec import OpSpec, group
 from torchlike._core.overrides import TENSOR_TYPES
-from torchlike._core.provided import Provided
 from torchlike._core.storage import Storage, storage_of_large
 from torchlike._runtime import one_device, recycling
 from torchlike._runtime.first_calls import DECLINED
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
 
 _new = object.__new__

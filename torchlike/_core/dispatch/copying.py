@@ -21,18 +21,20 @@ from torchlike._core.cells import KINDS
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.record import execute
-from torchlike._core.provided import Provided
 from torchlike._core.tape import Node, check_in_place, check_inference, gradient_edge
 from torchlike._core.tensor_values import about_to_write_data
-from torchlike._runtime import first_calls, mixed_operands, x64
+from torchlike._runtime import first_calls, x64
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike._runtime.jax_private.tracing import trace_state_clean
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
 
 _ARRAYS = (jax.Array, np.ndarray)
 _copies: dict[Any, Executable] = {}
 data_copied = Provided("is called once a tensor was copied to through ``.data``")
+#: ``copied(target, source, value)`` is what `copy_` writes of the source's value, or raises.
+copied = Provided("gives what `copy_` writes", lambda target, source, value: value)
 
 
 def copy_(
@@ -93,8 +95,8 @@ def copy_(
         if source.is_meta:
             raise NotImplementedError(errors.NO_DATA)
         value = source._value_now()
-        if mixed_operands.installed.copied is not None:
-            value = mixed_operands.installed.copied(target, source, value)
+        if copied.is_provided:
+            value = copied(target, source, value)
         if source.device != target.device:
             value = array_to_device(value, target.device)
     else:
@@ -139,8 +141,8 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
     if not number and not host().is_default and source.device != target.device:
         source = tensor_to_device(source, target.device)
     value = source if number else source._read()
-    if mixed_operands.installed.copied is not None and not number:
-        value = mixed_operands.installed.copied(target, source, value)
+    if copied.is_provided and not number:
+        value = copied(target, source, value)
     assign(target, execute(exe, [target._read(), value], [target, source]))
 
 

@@ -23,6 +23,7 @@ from torchlike._core.layouts import strided
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor_values import about_to_write_data
 from torchlike._runtime.first_calls import DECLINED
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor
 
 
@@ -43,7 +44,7 @@ def in_place_variant(spec: OpSpec) -> Callable[..., Any]:
                 f"{type(target).__name__}"
             )
         statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
-        return _update(spec, target, [args[i] for i in operand_positions], statics)
+        return run_update.function(spec, target, [args[i] for i in operand_positions], statics)
 
     return call.dress(variant, spec, "_")
 
@@ -61,19 +62,12 @@ def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
         )
 
 
-def watched_by(watching: Callable[[Callable[..., Tensor]], Callable[..., Tensor]]) -> None:
-    """Replace ``update`` by ``watching(update)`` from now on, for what has to be looked at in
-    programs with a mesh of devices alone: others look at nothing."""
-    global _update
-    _update = watching(_update)
-
-
 def update_with_sequences(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
 ) -> Tensor:
     """Run ``update`` for an op with list operands."""
     flat, lengths = call.flatten_sequences(spec, operands)
-    return _update(spec, target, flat, statics, lengths)
+    return run_update.function(spec, target, flat, statics, lengths)
 
 
 def update(
@@ -124,8 +118,8 @@ def update(
     return target
 
 
-#: What runs in-place forms: `update`, or what watches it.
-_update: Callable[..., Tensor] = update
+#: `update`, or what looks at each write once there is a mesh of devices.
+run_update = Provided("runs in-place variants", update)
 
 
 def _update_cell(

@@ -9,8 +9,13 @@ from torchlike._core import casts, dtypes, errors, modes, overrides, views
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_inference
 from torchlike._runtime.first_calls.program import host
-from torchlike._runtime.mixed_operands import installed
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor
+
+#: ``before_out(op, targets, operands)`` raises, or returns, before the op is computed.
+before_out = Provided("looks at the tensors of ``out=`` first", lambda op, targets, given: None)
+#: ``into_out(op, target, value)`` is what is written into a tensor of ``out=``, or raises.
+into_out = Provided("gives what goes into a tensor of ``out=``", lambda op, target, value: value)
 
 
 def check_targets(out: Any, name: str) -> tuple[Any, ...]:
@@ -30,7 +35,7 @@ def check_overlap(
     read: any of an operand's where it ``reorders``, the first's apart where it ``rewrites``
     that."""
     targets = check_targets(out, name)
-    installed.before_out(name, targets, operands)
+    before_out.function(name, targets, operands)
     if modes.current.levels:
         modes.current.levels[-1].check_out(targets, operands, name)
     for target in targets:
@@ -88,7 +93,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
     """
     if modes.current.grad_enabled and (target.requires_grad or value.requires_grad):
         raise RuntimeError(errors.OUT_RECORDED.format(name))
-    value = installed.into_out(name, target, value)
+    value = into_out.function(name, target, value)
     if target.layout is not value.layout:
         raise RuntimeError(
             f"{name}(): expected a result tensor of layout {value.layout}, got {target.layout}"

@@ -14,11 +14,11 @@ import numpy as np
 from torchlike._core import cells, dtypes, errors, modes, tape
 from torchlike._core.dispatch.executable import Executable, called, flatten
 from torchlike._core.overrides import TENSOR_TYPES
-from torchlike._core.provided import Provided
 from torchlike._core.storage import device_array
 from torchlike._core.tape import Edge, Node, gradient_edge
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
 
 _RELEASED: Any = object()

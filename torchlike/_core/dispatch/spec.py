@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.schema import Schema
-from torchlike._core.provided import Provided
+from torchlike._runtime.provided import Provided
 from torchlike._runtime.short_rows import AsOneRow
 
 # -- what a definition says ------------------------------------------------------------------------

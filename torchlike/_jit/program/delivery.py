@@ -151,8 +151,8 @@ def targets_of(outputs: Outputs, arguments: Sequence[Tensor]) -> list[Storage]:
 
 def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:
     """Write a program's first outputs into the cells that they are for."""
-    if mixed_operands.installed.delivered is not None:
-        mixed_operands.installed.delivered(cells, outputs)
+    if mixed_operands.delivered.is_provided:
+        mixed_operands.delivered(cells, outputs)
     for storage, array in zip(cells, outputs, strict=False):
         if storage.host is None:
             storage.cell = array
@@ -203,7 +203,7 @@ def deliver(
         for storage, array in zip(made, outputs[n : n + what.n_made], strict=True):
             storage.cell = array
     for i in what.ordinary:
-        mixed_operands.installed.leave_mesh(made[i])
+        mixed_operands.leave_mesh(made[i])
     node = None
     # What was recorded for a leaf reaches it, whether the flag was on before or is on now.
     _switch(what, arguments, True)

@@ -399,7 +399,7 @@ class Tracing:
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
         results.n_made = len(returned.made)
-        results.ordinary = mixed_operands.installed.ordinary_results(
+        results.ordinary = mixed_operands.ordinary_results(
             capture.cells.inputs.values(), returned.made
         )
         self.n_forward = len(outputs)

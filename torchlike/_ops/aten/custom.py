@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from torchlike._core import overrides
-from torchlike._core.provided import Provided
 from torchlike._extensions.overrides import protocol
 from torchlike._ops.aten.tags import Tag
+from torchlike._runtime.provided import Provided
 
 #: namespace -> name -> packet.
 NAMESPACES: dict[str, OpNamespace] = {}
@@ -92,7 +92,7 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if found := _asked_of(args, kwargs):
             return protocol.ask(self, found, args, kwargs)
-        if handler.function is not None and (
+        if handler.is_provided and (
             overrides.state.dispatch_modes or protocol.handlers((*args, *kwargs.values()))
         ):
             return handler(self, args, kwargs)
@@ -114,7 +114,7 @@ class OpOverload:
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the operators that the operator is made of in PyTorch;
         NotImplemented where it is not made of others."""
-        rule = None if decomposition.function is None else decomposition(self)
+        rule = decomposition(self) if decomposition.is_provided else None
         return NotImplemented if rule is None else rule(*args, **kwargs)
 
     @property

@@ -299,7 +299,7 @@ def _like(name: str, default: Any) -> None:
         array = filled(input._geometry.size, value, target, device)
         made = finish(array, device, requires_grad, layout)
         preserve_strides(made, input, memory_format)
-        return boxes.lifted_as(mixed_operands.installed.alike(made, input), input)
+        return boxes.lifted_as(mixed_operands.alike.function(made, input), input)
 
     function.__doc__ = f"""Return ``{name.removesuffix("_like")}`` with the size and dtype of
     ``input``.
@@ -350,7 +350,7 @@ def _new(name: str, value: Any) -> None:
             fill = determinism.in_new_memory(target)
         array = filled(shape, fill, target, device)
         made = finish(array, device, requires_grad, layout)
-        return boxes.lifted_as(mixed_operands.installed.alike(made, self), self)
+        return boxes.lifted_as(mixed_operands.alike.function(made, self), self)
 
     method.__doc__ = f"Return ``{name.removeprefix('new_')}`` with this tensor's dtype and device."
     composite(name, namespaces=())(method)

@@ -340,7 +340,7 @@ def make_like(
         size = model._storage.shape  # row-major, as most are: nothing to work out
         fill = Sized(lambda s: fill_of(s, True), size)
         made = make(fill, generator, size, dtype, None, device or model.device, requires_grad)
-        return mixed_operands.installed.alike(made, model)
+        return mixed_operands.alike.function(made, model)
     size = model._geometry.size
     stride = strides_like(model._geometry, memory_format)
     contiguous = views.is_contiguous(size, stride) and order_of_examples(model) is None
@@ -348,7 +348,7 @@ def make_like(
     made = make(fill, generator, size, dtype, None, device or model.device, requires_grad)
     if stride != views.contiguous_strides(size):
         made._storage.strides = stride
-    return mixed_operands.installed.alike(made, model)
+    return mixed_operands.alike.function(made, model)
 
 
 @op("drawn", namespaces=(), method=False, needs="nothing", grad_name="DrawnBackward0")

@@ -183,7 +183,7 @@ class FirstCalls:
         again)."""
         if (
             self._op is not None
-            and mixed_operands.installed.refuse is not None
+            and mixed_operands.refuse.is_provided
             and (mixed_operands.met(self._op(), jax.tree.leaves((args, kwargs))))
         ):
             return self._compiled(*args, **kwargs)[0], None, True  # allowed here: asked again

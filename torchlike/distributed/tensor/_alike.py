@@ -8,12 +8,13 @@ from __future__ import annotations
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._runtime.mixed_operands import install
+from torchlike._runtime import mixed_operands
 from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.tensor import Tensor
 
 
+@mixed_operands.alike.by
 def alike(made: Tensor, model: Tensor) -> Tensor:
     """Move ``made`` to where ``model`` lies, if that spans processes; replicated if of another size
     and after a view."""
@@ -27,6 +28,3 @@ def alike(made: Tensor, model: Tensor) -> Tensor:
     made._storage = PlacedStorage(value, sharding, mesh)
     made._storage.strides = strides
     return made
-
-
-install(alike=alike)

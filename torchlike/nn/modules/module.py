@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
-from torchlike._core.provided import class_made
 from torchlike._jit.call.entry import jit
 from torchlike._jit.call.programs import of_options
+from torchlike._runtime.provided import class_made
 from torchlike.autograd.backward import zero_gradient
 from torchlike.nn import hooks
 from torchlike.nn.class_attributes import leave_unbound

@@ -239,9 +239,9 @@ def _batch_norm(
         saving.finishing = False
     if running_mean is not None:
         moved = results[1]._value_now(), results[2]._value_now()
-        if mixed_operands.installed.delivered is not None:  # they may have come to lie on a mesh
+        if mixed_operands.delivered.is_provided:  # they may have come to lie on a mesh
             storages = running_mean._storage, running_var._storage
-            mixed_operands.installed.delivered(storages, moved)
+            mixed_operands.delivered(storages, moved)
         running_statistics.move(running_mean, moved[0])
         running_statistics.move(running_var, moved[1])
     return results[0]

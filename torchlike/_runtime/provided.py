@@ -18,36 +18,45 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Provided:
-    """A function that one room above provides."""
+    """A function that one room above provides. With a ``default`` it may come later, once there is
+    something to look at such as a mesh: until then it is the default."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, default: Callable[..., Any] | None = None) -> None:
         self.what = what
-        self.function: Callable[..., Any] | None = None
+        self.is_provided = False
+        self.is_optional = default is not None
+        #: What is called. Hot paths call it here, or ask before whether it `is_provided`.
+        self.function: Callable[..., Any] = default or self._missing
         ALL.append(self)
+
+    def _missing(self, *args: Any) -> Any:
+        raise AssertionError(f"not provided yet: {self.what}")
 
     def by(self, function: _Function) -> _Function:
         """Provide the function (also a decorator). TypeError where another one is provided."""
-        if self.function is not None:
+        if self.is_provided and self.function is not function:
             raise TypeError(f"provided twice: {self.what}")
-        self.function = function
+        self.function, self.is_provided = function, True
         return function
 
     @property
     def providers(self) -> list[str]:
         """The rooms that provide it."""
-        return [] if self.function is None else [self.function.__module__]
+        return [self.function.__module__] if self.is_provided else []
 
     def get(self) -> Callable[..., Any]:
         """Return the function that is provided."""
-        assert self.function is not None, f"not provided yet: {self.what}"
+        assert self.is_provided, f"not provided yet: {self.what}"
         return self.function
 
     def __call__(self, *args: Any) -> Any:
-        return self.get()(*args)
+        return self.function(*args)
 
 
 class Signal:
     """A moment at which rooms above want to be called."""
+
+    is_optional = False
 
     def __init__(self, what: str) -> None:
         self.what = what
