@@ -131,7 +131,10 @@ class Storage:
         return found
 
     def write(self, array: Any) -> None:
-        """Replace the contents and raise the version. The new array may have another shape."""
+        """Replace the contents and raise the version. The new array may have another shape.
+
+        The primitive of all writes, which decides nothing: tensors are written by `Tensor._write`.
+        """
         capture = modes.current.capture
         if capture is not None:
             capture.write(self, array)

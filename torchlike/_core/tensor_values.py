@@ -123,7 +123,12 @@ class StoredValues(TensorMethods):
         return views.host_view(host, view.geometry, self.dtype.numpy)
 
     def _write(self: Any, array: Any) -> None:
-        """Replace this tensor's value (already of its shape and dtype) in its storage."""
+        """Replace this tensor's value (already of its shape and dtype) in its storage.
+
+        The one writer: alone decides whether the whole cell takes the array, a kind of cell writes
+        it, NumPy writes a part of host memory, or a compiled form writes through the view, in the
+        old array's memory where the cell alone holds that. `inplace.assign` decides the history.
+        """
         storage, view = self._storage, self._view
         if type(array) in KINDS:
             array.check_write(storage)

@@ -22,7 +22,6 @@ from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.record import execute
 from torchlike._core.tape import Node, check_in_place, check_inference, gradient_edge
-from torchlike._core.tensor_values import about_to_write_data
 from torchlike._runtime import first_calls, x64
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
@@ -41,6 +40,8 @@ def copy_(
     target: Tensor, source: Any, non_blocking: Any = False, *, expanded: Any = False
 ) -> Tensor:
     """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it.
+
+    Alone decides how the source fits: shapes, overlaps, devices, dtypes. `Tensor._write` writes.
 
     RuntimeError when the shapes do not broadcast, or when the two partly overlap in memory (but
     not when an ``expanded`` source does: PyTorch does not look at those). Without gradients a write
@@ -101,17 +102,12 @@ def copy_(
             value = array_to_device(value, target.device)
     else:
         value = source
-    if target._view is None:
-        # Two cells may hold one immutable array: nothing needs copying.
-        if target._is_data:
-            about_to_write_data(target)
-        target._storage.write(_fitted(value, target))
-        if target._is_data:
-            data_copied(target)
-    elif target._storage.host is not None or type(target._storage.cell) is np.ndarray:
-        target._write(_fitted(value, target))
-    else:
-        target._write(value)  # the writer broadcasts and casts
+    view, storage = target._view, target._storage
+    if view is None or storage.host is not None or type(storage.cell) is np.ndarray:
+        value = _fitted(value, target)  # else the compiled write broadcasts and casts
+    target._write(value)  # two cells may hold one immutable array: nothing needs copying
+    if view is None and target._is_data:
+        data_copied(target)
     return target
 
 

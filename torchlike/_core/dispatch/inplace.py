@@ -130,8 +130,9 @@ def _update_cell(
     statics: Any,
     lengths: tuple[int, ...],
 ) -> None:
-    """Update a target without history and without view, the quick way. Donates the old array when
-    this cell alone holds it."""
+    """Update a target without history and without view, the quick way: what `Tensor._write` would
+    decide is known, so that the cell is written at once. Donates the old array when this cell alone
+    holds it, which is asked before the operands are read."""
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
     if not sole and target._is_data:
@@ -231,28 +232,32 @@ def _cast_result(out: Any, dtype: Any) -> Any:
 
 
 def assign(target: Tensor, value: Tensor) -> None:
-    """Make ``value`` (of the target's shape and dtype) the target's value and its history."""
-    base = target._base
-    if not value._requires_grad and not (
-        modes.current.grad_enabled and base is not None and base._requires_grad
-    ):
-        if modes.current.grad_enabled and target._node is not None:
-            # Overwritten by something without gradient: nothing flows to the past any more.
-            _set_history(target, None)
-        target._write(value._value_now())
-        return
-    if base is None:
-        target._write(value._value_now())
-        _set_history(target, value)
-        return
-    assert target._view is not None
+    """Make ``value`` (of the target's shape and dtype) the target's value and its history.
+
+    Alone decides whose history it becomes: of the target, or of the base that a view of it is
+    written back into by an op of its own. `Tensor._write` writes.
+    """
+    enabled, base, owner = modes.current.grad_enabled, target._base, target
+    recorded = value._requires_grad or (enabled and base is not None and base._requires_grad)
+    if recorded and base is not None:
+        owner, value = base, _written_back(base, target, value)
+    elif not recorded and enabled and target._node is not None:
+        # Overwritten by something without gradient: nothing flows to the past any more.
+        _set_history(target, None)
+    owner._write(value._value_now())
+    if recorded:
+        _set_history(owner, value)
+        if owner is not target:
+            rejoin(target)
+
+
+def _written_back(base: Tensor, target: Tensor, value: Tensor) -> Tensor:
+    """Return the value of ``base`` with ``value`` in place of ``target``, a view of it, recorded
+    (PyTorch's CopySlices)."""
     relative, dynamic = relative_steps(base, target)
     mask = (1 if base.requires_grad else 0) | (2 if value.requires_grad else 0)
     exe = _write_back_executable(relative, mask, len(dynamic))
-    new_base = execute(exe, [base._read(), value._read(), *dynamic], [base, value, *dynamic])
-    base._write(new_base._value_now())
-    _set_history(base, new_base)
-    rejoin(target)
+    return execute(exe, [base._read(), value._read(), *dynamic], [base, value, *dynamic])
 
 
 def _set_history(t: Tensor, source: Tensor | None) -> None:

@@ -159,7 +159,8 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
     """Return ``write_chain`` compiled, of a value broadcast and cast to the view: ``(x, value,
     *dynamic)``.
 
-    With ``donate`` the base array is given up and the write happens in its memory.
+    With ``donate`` the base array is given up and the write happens in its memory. It computes
+    alone: `Tensor._write` decides, and puts the result into the cell.
     """
 
     def writing(steps: Steps) -> Callable[..., Any]:

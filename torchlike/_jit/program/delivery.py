@@ -150,7 +150,8 @@ def targets_of(outputs: Outputs, arguments: Sequence[Tensor]) -> list[Storage]:
 
 
 def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:
-    """Write a program's first outputs into the cells that they are for."""
+    """Write a program's first outputs into the cells that they are for: `Storage.write`, written
+    out, for outputs lie where the program put them, and a program may have hundreds of cells."""
     if mixed_operands.delivered.is_provided:
         mixed_operands.delivered(cells, outputs)
     for storage, array in zip(cells, outputs, strict=False):
