@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,12 +20,18 @@ import numpy as np
 from torchlike._core import dtypes, modes
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    from torchlike._core.dispatch.executable import Executable
+    from torchlike._core.dispatch.spec import OpSpec
+
+T = TypeVar("T")
+
 
 class State(NamedTuple):
     """What is on in a thread: whose policies, and the lower dtype."""
 
     device: str
-    dtype: Any
+    dtype: np.dtype
 
 
 #: device -> name -> "low", "float32" or "widest", as the ops' definitions say (``autocast=``). They
@@ -60,13 +66,13 @@ _CAST = frozenset(map(np.dtype, (jnp.bfloat16, np.float16, np.float32)))
 _FLOAT32 = np.dtype(np.float32)
 
 
-def _target(policy: str, state: State, present: Iterable[Any]) -> Any:
+def _target(policy: str, state: State, present: Collection[np.dtype]) -> np.dtype:
     if policy == "low":
         return state.dtype
     return _FLOAT32 if policy == "float32" or _FLOAT32 in present else state.dtype
 
 
-def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
+def casting(pure: Callable[..., T], name: str) -> Callable[..., T]:
     """Return an op's pure function with the casts of the thread's present autocast state."""
     state = modes.current.autocast
     if state is None:
@@ -75,7 +81,7 @@ def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
     if policy is None:
         return pure
 
-    def cast(*operands: Any) -> Any:
+    def cast(*operands: Any) -> T:
         # A Python number is weakly typed, and takes the dtype of the tensors.
         floats = [
             getattr(x, "dtype", None) in _CAST and not getattr(x.aval, "weak_type", False)
@@ -94,17 +100,17 @@ def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
 class _AutocastCache(dict[Any, Any]):
     """The cache of an op while some thread has autocast on: one for each state."""
 
-    def __init__(self, plain: dict[Any, Any]) -> None:
+    def __init__(self, plain: dict[Hashable, Executable]) -> None:
         super().__init__()
         self.plain = plain
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: Hashable, default: Any = None) -> Any:
         state = modes.current.autocast
         if state is None:
             return self.plain.get(key, default)
         return dict.get(self, (state, key), default)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Hashable, value: Executable) -> None:
         state = modes.current.autocast
         if state is None:
             self.plain[key] = value
@@ -122,7 +128,7 @@ _lock = threading.Lock()
 _on = 0
 
 
-def watch(spec: Any) -> None:
+def watch(spec: OpSpec) -> None:
     """Note a registered op; those with a policy are kept."""
     if _has_policy(spec.name):
         _specs.append(spec)
@@ -163,7 +169,7 @@ def _cast_tensors(value: Any, cast: Callable[[Tensor], Tensor]) -> Any:
     return value
 
 
-def _tensors(value: Any) -> Any:
+def _tensors(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
     elif type(value) in (list, tuple):
@@ -180,7 +186,7 @@ def composite(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
         return fn
 
     @functools.wraps(fn)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> object:
         given = cast_arguments(name, args, kwargs)
         if given is None:
             return fn(*args, **kwargs)
@@ -197,8 +203,8 @@ def asks_of(name: str) -> bool:
 
 
 def cast_arguments(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    name: str, args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]] | None:
     """Cast the arguments of an op as the thread's present autocast state asks for; return None
     where it asks nothing."""
     if not asks_of(name):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +21,17 @@ from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    from jax.typing import ArrayLike
+
+    from torchlike._core.cells import Value
+
 _ARRAYS = (jax.Array, np.ndarray)
-_copies: dict[Any, Executable] = {}
+_copies: dict[Hashable, Executable] = {}
 
 
 def copy_(
-    target: Tensor, source: Any, non_blocking: Any = False, *, expanded: Any = False
+    target: Tensor, source: Any, non_blocking: bool = False, *, expanded: bool = False
 ) -> Tensor:
     """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it.
 
@@ -152,10 +157,10 @@ def check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
         )
 
 
-_fits: dict[Any, Any] = {}
+_fits: dict[Hashable, first_calls.CompiledForm] = {}
 
 
-def _fitted(value: Any, target: Tensor) -> Any:
+def _fitted(value: Value | complex, target: Tensor) -> Any:
     """Broadcast and cast ``value`` to the size and dtype of ``target``; return it as it is where
     they agree."""
     size, dtype = target._geometry.size, target.dtype.numpy
@@ -166,7 +171,7 @@ def _fitted(value: Any, target: Tensor) -> Any:
     return first_calls.call(fit, value) if on_host else fit(value)
 
 
-def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.CompiledForm:
+def _fit(size: tuple[int, ...], dtype: np.dtype) -> first_calls.CompiledForm:
     """Return the compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:
@@ -175,8 +180,8 @@ def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.CompiledForm:
     return _fits[key]
 
 
-def _fit_pure(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
-    def fit(value: Any) -> Any:
+def _fit_pure(size: tuple[int, ...], dtype: np.dtype) -> Callable[[ArrayLike], jax.Array]:
+    def fit(value: ArrayLike) -> jax.Array:
         value = jnp.asarray(value)
         if value.ndim > len(size):
             value = value.reshape(value.shape[value.ndim - len(size) :])

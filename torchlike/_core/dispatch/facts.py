@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    import jax
+
+    from torchlike.tensor import Tensor
+
+
+#: Which operands each wanted gradient needs.
+Needs = Mapping[str, Sequence[str]] | Literal["nothing"] | None
+#: What ``out=`` may be cast to.
+CastsOut = bool | Literal["dtype", "kind", "kernel", "truth"]
 
 
 class PublicFacts(TypedDict, total=False):
@@ -31,7 +42,7 @@ class PublicFacts(TypedDict, total=False):
     #: ``rule(aten, *arguments, **keywords)``: what it is in simpler operators of
     #: ``torch.ops.aten``, for ``torch._decomp``; or a rule for each of some overloads:
     #: ``{"Scalar": rule}``.
-    decomposition: Callable[..., Any] | Mapping[str, Callable[..., Any]]
+    decomposition: Callable[..., object] | Mapping[str, Callable[..., object]]
     #: What autocast casts the floats among its arguments to: "low" (autocast's dtype), "float32" or
     #: "widest" (of the arguments'), on all devices or on some: ``{"cpu": …, "cuda": …, "xla": …}``.
     autocast: str | Mapping[str, str] | None
@@ -59,11 +70,11 @@ class Facts(PublicFacts, total=False):
     ends_history: bool
     #: Which operands each wanted gradient needs: None for all of them, "nothing" for linear ops, or
     #: ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
-    needs: Any
+    needs: Needs
     #: ``rule(cotangent, output, *statics)``, for ops whose gradient needs only the output.
-    from_output: Callable[..., Any] | None
+    from_output: Callable[..., jax.Array] | None
     #: Keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
-    residuals: Any
+    residuals: bool
     #: For linear ops, given the numbers among the operands: which operands' gradient is that of the
     #: output, where it has their shape and dtype.
     passes_on: Callable[..., tuple[int, ...]] | None
@@ -73,7 +84,7 @@ class Facts(PublicFacts, total=False):
     #: ``input`` need not be said.
     saved_names: Mapping[str, str]
     #: A loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
-    elementwise: Any
+    elementwise: bool
     #: An elementwise op of one operand that XLA has an instruction for, and no vectors for where
     #: rows are short (short_rows.py).
     one_instruction: bool
@@ -86,12 +97,12 @@ class Facts(PublicFacts, total=False):
     #: which ``out=`` sets; "kind": real and complex are kept apart; "kernel": floats stay floats,
     #: and anything else is NotImplementedError. Or a function of the operands that gives one of
     #: these.
-    casts_out: Any
+    casts_out: CastsOut | Callable[..., CastsOut]
     #: ``check(*all arguments)``, called eagerly before the op for errors that depend on values (an
     #: index out of range); not called while a graph is captured.
     check: Callable[..., None] | None
     #: A namedtuple class for multiple outputs.
-    returns: Any
+    returns: Callable[..., tuple[Tensor, ...]] | None
     #: It writes one number everywhere: memory that overlaps itself does its in-place form no harm.
     writes_one_number: bool
     #: It reads in another order than it writes: what it writes may share no memory with operands,
@@ -107,7 +118,7 @@ _KNOWN = {
 }
 
 
-def refuse_unknown(name: str, facts: Mapping[str, Any], known: Any) -> None:
+def refuse_unknown(name: str, facts: Mapping[str, object], known: type) -> None:
     """Raise TypeError for a fact that definitions of a kind (``Facts`` or ``PublicFacts``) do not
     have."""
     unknown = facts.keys() - _KNOWN[known]

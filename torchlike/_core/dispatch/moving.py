@@ -8,7 +8,7 @@ of its operands: moving there changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -21,6 +21,9 @@ from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.jax_private.tracing import trace_state_clean
 from torchlike.tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from torchlike._core.cells import Value
+
 
 class MoveNode(Node):
     """A tensor's way to another device: its gradient goes to the device that it came from."""
@@ -31,14 +34,14 @@ class MoveNode(Node):
         super().__init__("ToCopyBackward0", [gradient_edge(t)])
         self.source = source
 
-    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run(self, cotangents: list[Any]) -> Sequence[Value | None]:
         return [placed(cotangents[0], self.source)]
 
-    def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run_graph(self, cotangents: list[Any]) -> Sequence[Tensor | None]:
         return [moved(cotangents[0], self.source)]
 
 
-def placed(value: Any, device: devices.device) -> Any:
+def placed(value: Value, device: devices.device) -> Any:
     """Move an array to a device and return it; in a trace, whose program has one device, return it
     as it is."""
     if isinstance(value, core.Tracer) or not trace_state_clean():
@@ -50,7 +53,7 @@ def placed(value: Any, device: devices.device) -> Any:
     return jax.device_put(value, devices.to_jax(device))
 
 
-def beside(value: Any, t: Tensor) -> Any:
+def beside(value: Value, t: Tensor) -> Any:
     """Move a value that was computed on the host to the device where a tensor is, and return it."""
     return value if host().is_default or t.is_meta else placed(value, t.device)
 

@@ -6,14 +6,13 @@ They work, and are told of once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from torchlike._core import errors
 from torchlike._core.casts import NUMBERS
 
 
 def tell(
-    op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[str], of_method: bool
+    op: str, names: Sequence[str], args: Sequence[object], numbers: Sequence[str], of_method: bool
 ) -> None:
     """Warn of a call of ``op``: its arguments are tensors, by ``names``, and ``numbers``. The first
     tensor is not shown of a method."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +23,10 @@ from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from torchlike._core.cells import Argument, Result, Value
+    from torchlike._core.dispatch.executable import Aval, Gradients, Residuals
 
 _RELEASED: Any = object()
 _SAVED, _RAW_SAVED = "_saved_", "_raw_saved_"
@@ -39,9 +43,9 @@ class OpNode(Node):
         self,
         exe: Executable,
         edges: list[Edge | None],
-        saved: Any,
-        avals: Any,
-        residuals: Any,
+        saved: tuple[Argument, ...],
+        avals: tuple[Aval | None, ...],
+        residuals: Residuals | None,
         n_outputs: int,
     ) -> None:
         super().__init__(exe.name, edges)
@@ -78,7 +82,7 @@ class OpNode(Node):
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)
 
-    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run(self, cotangents: list[Any]) -> Sequence[Value | None]:
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)
         exe = self.exe
@@ -99,7 +103,7 @@ class OpNode(Node):
                 raise
             return kind.backward(self, cotangents)
 
-    def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
+    def run_graph(self, cotangents: list[Tensor | None]) -> tuple[Tensor, ...]:
         self._check_alive()
         exe = self.exe
         operands: list[Any] = list(self.saved)
@@ -131,14 +135,14 @@ class OpNode(Node):
         found = exe.double.get(key)
         if found is None:
 
-            def pure(*operands: Any) -> tuple[Any, ...]:
+            def pure(*operands: Argument) -> Gradients:
                 return exe._run_backward(avals, operands[:n_saved], None, operands[n_saved:])
 
             found = Executable(f"{exe.name}Backward", pure, mask, n_operands, library=exe.library)
             exe.double[key] = found
         return found
 
-    def kept_values(self) -> Sequence[Any]:
+    def kept_values(self) -> Sequence[Argument]:
         """Return the saved values, as arrays and numbers."""
         self._check_alive()
         return self.saved
@@ -215,7 +219,7 @@ def named_class(kind: type[Node], name: str) -> type:
     return type(name, (kind,), {"__slots__": ()})
 
 
-def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
+def unwritten(array: object, edge: Edge | None) -> Tensor | None:
     """Return the leaf whose value a saved array is, unless it was written to since: PyTorch hands
     out the very object."""
     if edge is None or not isinstance(edge[0], tape.AccumulateGrad):
@@ -226,7 +230,7 @@ def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
     return leaf if same else None
 
 
-def rejoined(array: Any, edge: Edge | None) -> Tensor:
+def rejoined(array: Value, edge: Edge | None) -> Tensor:
     """Make a tensor of a saved array, with its place in the graph."""
     assert edge is not None
     t = wrap(array)
@@ -253,7 +257,7 @@ def still(t: Tensor) -> Tensor:
     return same
 
 
-def to_device(arrays: list[Any], operands: Sequence[Any]) -> None:
+def to_device(arrays: list[Argument], operands: Sequence[Any]) -> None:
     """Turn the host values among ``arrays`` and in the cells of ``operands`` into jax arrays."""
     for i, array in enumerate(arrays):
         if type(array) is np.ndarray:
@@ -306,19 +310,23 @@ def execute(
     )
 
 
-def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
+def execute_without_arrays(
+    exe: Executable, arrays: list[Argument], operands: Sequence[object]
+) -> Result:
     """Execute an op where compiled forms refuse an operand that is no array, by its kind."""
-    return cells.kind_among(arrays).execute(exe, arrays, operands, execute)
+    kind = cells.kind_among(arrays)
+    assert kind is not None
+    return kind.execute(exe, arrays, operands, execute)
 
 
 def recorded(
     exe: Executable,
     edges: list[Edge | None],
-    arrays: Any,
+    arrays: Sequence[Argument],
     out: Any,
-    residuals: Any,
-    operands: Sequence[Any],
-) -> Any:
+    residuals: Residuals | None,
+    operands: Sequence[object],
+) -> Result:
     """Record a node for the outputs of an op, and return them as tensors with it."""
     saved, avals = exe.save(arrays, out)
     make = tape.saving.make
@@ -350,7 +358,7 @@ def recorded(
 _shown: dict[tuple[int, tuple[type, ...]], tuple[int, ...]] = {}
 
 
-def _shown_operands(exe: Executable, operands: Sequence[Any]) -> tuple[int, ...]:
+def _shown_operands(exe: Executable, operands: Sequence[object]) -> tuple[int, ...]:
     """Return the positions of the operands that next_functions lists: tensors, with a gradient or
     not, and numbers in a tensor's place (x * 2), whose edge, as in PyTorch, leads nowhere."""
     numbers = 0 if exe.facts is None else exe.facts[0].wrapped_mask

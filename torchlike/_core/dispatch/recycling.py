@@ -23,15 +23,20 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import jax
+import numpy as np
 from jax import core
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._runtime import targets
+
+if TYPE_CHECKING:
+    from torchlike._core.cells import Array
+    from torchlike._core.dispatch.executable import Form
 
 #: Results of fewer bytes are left to the allocator.
 _LEAST = 32 << 20
@@ -45,18 +50,18 @@ _FEWEST = _LEAST // 8
 _MOST = 384 << 20
 
 _enabled = False
-_free: deque[Any] = deque()
+_free: deque[jax.Array] = deque()
 
 
 class Recyclable(Protocol):
     """What gives large results: an executable."""
 
     #: {signature of operands: (kind of the result, how many there were)}
-    large: dict[Any, Any]
-    forward: Callable[..., Any]
+    large: dict[Hashable, tuple[Hashable, int]]
+    forward: Form
 
     @property
-    def into(self) -> Callable[..., Any]:
+    def into(self) -> Form:
         """``forward`` of all but the first argument, in the memory of that."""
         ...
 
@@ -67,12 +72,12 @@ def enable() -> None:
     _enabled = True
 
 
-def concerns(avals: Any) -> bool:
+def concerns(avals: Iterable[Array]) -> bool:
     """Return whether an op that is being traced for these results should ask `forward`."""
     return _enabled and targets.is_cpu() and any(_bytes(a.shape, a.dtype) >= _LEAST for a in avals)
 
 
-def forward(exe: Recyclable, arrays: list[Any]) -> Any:
+def forward(exe: Recyclable, arrays: Sequence[object]) -> Any:
     """Run ``exe.forward(*arrays)``, in the memory of an array put aside where there is one."""
     for a in arrays:
         if math.prod(getattr(a, "shape", ())) >= _FEWEST:
@@ -105,14 +110,14 @@ class LargeStorage(Storage):
                 _free.popleft()
 
 
-def storage(array: Any) -> Storage:
+def storage(array: Array) -> Storage:
     """Make the cell for a result of `forward`."""
     if math.prod(array.shape) < _FEWEST or _bytes(array.shape, array.dtype) < _LEAST:
         return Storage(array)
     return (LargeStorage if modes.current.capture is None else Storage)(array)
 
 
-def _take(kind: Any) -> jax.Array | None:
+def _take(kind: Hashable) -> jax.Array | None:
     """Take out the array of that kind that was put aside last, which may still be in the
     processor's cache; return None where there is none."""
     others = []
@@ -128,7 +133,7 @@ def _take(kind: Any) -> jax.Array | None:
         _free.extend(reversed(others))
 
 
-def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
+def _signature(arrays: Sequence[object]) -> tuple[Hashable, ...] | None:
     """Return the key on which the result's shape and dtype depend; None where an operand has no
     values."""
     if modes.current.capture is not None:
@@ -144,13 +149,13 @@ def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
-def _kind(array: Any) -> tuple[Any, ...]:
+def _kind(array: jax.Array) -> tuple[Hashable, ...]:
     return array.shape, array.dtype, array.sharding
 
 
-def _is_concrete(a: Any) -> bool:
+def _is_concrete(a: object) -> TypeGuard[jax.Array]:
     return isinstance(a, jax.Array) and not isinstance(a, core.Tracer)
 
 
-def _bytes(shape: Any, dtype: Any) -> int:
+def _bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
     return math.prod(shape) * dtype.itemsize

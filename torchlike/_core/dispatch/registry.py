@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any, Unpack
+from typing import Unpack
 
 from torchlike._core import dtypes, protocol
 from torchlike._core.dispatch import asking, call, forms
 from torchlike._core.dispatch import autocast as autocasts
 from torchlike._core.dispatch import inplace as in_place
 from torchlike._core.dispatch import out as outs
+from torchlike._core.dispatch.call import Function
 from torchlike._core.dispatch.facts import Facts, PublicFacts, refuse_unknown
 from torchlike._core.dispatch.spec import OpSpec
 from torchlike._core.dispatch.synonyms import with_synonyms
@@ -30,9 +31,9 @@ from torchlike._core.extension import add_method, copy_of
 #: Every op by name.
 OPS: dict[str, OpSpec] = {}
 #: What definitions say of the op or public function of a name, put together.
-FACTS: dict[str, dict[str, Any]] = {}
+FACTS: dict[str, dict[str, object]] = {}
 #: Every public function: namespace ("", "nn.functional", "linalg", …) -> name -> function.
-NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {}
+NAMESPACES: dict[str, dict[str, Function]] = {}
 
 
 def clear_executables() -> None:
@@ -51,7 +52,7 @@ def names_with(fact: str) -> list[str]:
 
 
 def export(
-    function: Callable[..., Any], name: str, namespaces: Iterable[str], *, one_object: bool = False
+    function: Function, name: str, namespaces: Iterable[str], *, one_object: bool = False
 ) -> None:
     """Put a function into public namespaces, as an object of its own in each, or as ``one_object``.
     TypeError when the name is taken there.
@@ -75,7 +76,7 @@ def export(
 _public: set[int] = set()
 
 
-def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
+def _renamed(function: Function, name: str, space: str) -> Function:
     """Return another object of a function for a further public name, as ``__torch_function__`` is
     told which was called."""
     if not isinstance(function, FunctionType):
@@ -85,9 +86,7 @@ def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
     return made
 
 
-def _declare(
-    name: str, namespaces: tuple[str, ...], fn: Callable[..., Any], facts: PublicFacts
-) -> None:
+def _declare(name: str, namespaces: tuple[str, ...], fn: Function, facts: PublicFacts) -> None:
     """Tell those who ask by name what a definition says."""
     FACTS.setdefault(name, {}).update(facts)
     autocasts.declare(name, facts.get("autocast"))
@@ -105,11 +104,11 @@ def op(
     *,
     namespaces: tuple[str, ...] = ("",),
     aliases: tuple[str, ...] = (),
-    method: Any = True,
-    inplace: Any = False,
+    method: bool = True,
+    inplace: bool = False,
     numbers_first: tuple[str, ...] = (),
     **facts: Unpack[Facts],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Function], Function]:
     """Register a pure JAX function as an op, and give its public function.
 
     Args:
@@ -124,7 +123,7 @@ def op(
       facts: what it computes and how (see ``Facts``).
     """
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Function) -> Function:
         own = name or fn.__name__.removesuffix("_op")
         if own in OPS:
             raise TypeError(f"op {own} is registered twice")
@@ -162,15 +161,15 @@ def composite(
     *,
     namespaces: tuple[str, ...] = ("",),
     aliases: tuple[str, ...] = (),
-    method: Any = True,
+    method: bool = True,
     **facts: Unpack[PublicFacts],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Function], Function]:
     """Register a Python function made of other ops (overloads, tuples of results, views).
 
     The arguments are those of `op`; ``facts`` are the ``PublicFacts``.
     """
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Function) -> Function:
         own = name or fn.__name__.removesuffix("_op")
         if id(fn) in _public:
             fn = copy_of(fn, own)

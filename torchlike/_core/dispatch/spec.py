@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchlike._core.dispatch import autocast
 from torchlike._core.dispatch import memory_order as memory_orders
 from torchlike._core.dispatch.executable import Executable
-from torchlike._core.dispatch.facts import Facts, refuse_unknown
+from torchlike._core.dispatch.facts import CastsOut, Facts, Needs, refuse_unknown
 from torchlike._core.dispatch.schema import Schema
 from torchlike._core.dispatch.short_rows import AsOneRow
+
+if TYPE_CHECKING:
+    import jax
+
+    from torchlike._core.cells import Argument
+    from torchlike._core.dispatch.executable import Traced
+
+#: Arguments that are no tensors, in canonical form.
+Statics = tuple[Hashable, ...]
+_T = TypeVar("_T")
 
 
 class OpSpec:
@@ -48,7 +58,7 @@ class OpSpec:
     )
 
     def __init__(
-        self, fn: Callable[..., Any], name: str, namespaces: tuple[str, ...], facts: Facts
+        self, fn: Callable[..., Traced], name: str, namespaces: tuple[str, ...], facts: Facts
     ) -> None:
         """Describe the op ``fn`` by its schema and ``facts``; raise TypeError for a fact that there
         is not."""
@@ -68,13 +78,13 @@ class OpSpec:
         self.passes_on = say("passes_on")
         camel = "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.grad_name = say("grad_name", f"{camel}Backward0")
-        self.saved_names = {"input": "self", **say("saved_names", {})}
+        self.saved_names: dict[str, str] = {"input": "self", **say("saved_names", {})}
         #: The rule of memory_order.py that gives outputs their strides; None for row-major.
         self.memory_order = say("memory_order") or (memory_orders.of_loop if elementwise else None)
         #: Whether that rule is for operands of every order.
         self.lays_out = self.memory_order in memory_orders.ALWAYS
         #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
-        self.casts_out = say("casts_out", elementwise)
+        self.casts_out: CastsOut | Callable[..., CastsOut] = say("casts_out", elementwise)
         self.check = say("check")
         self.returns = say("returns")
         self.one_instruction = say("one_instruction", False)
@@ -85,7 +95,7 @@ class OpSpec:
         self.in_place: Any = None
         self.kept_for = _kept_for(say("needs"), self.schema)
         #: (mask, statics) -> Executable
-        self.cache: dict[Any, Executable] = {}
+        self.cache: dict[Hashable, Executable] = {}
         self.number_mask = sum(
             1 << bit
             for bit, i in enumerate(self.schema.operand_positions)
@@ -101,26 +111,26 @@ class OpSpec:
         )
         self.combine = self._combiner()
 
-    def _combiner(self) -> Callable[..., Any]:
+    def _combiner(self) -> Callable[[tuple[Any, ...], Statics], list[Any]]:
         """Return the function ``combine(operands, statics) -> arguments of fn, in order``."""
         where = [(True, i) for i in self.schema.operand_positions]
         where += [(False, i) for i in self.schema.static_positions]
         order = sorted(range(len(where)), key=lambda k: where[k][1])
         n = len(self.schema.operand_positions)
 
-        def combine(operands: tuple[Any, ...], statics: tuple[Any, ...]) -> list[Any]:
+        def combine(operands: tuple[object, ...], statics: Statics) -> list[object]:
             return [operands[k] if k < n else statics[k - n] for k in order]
 
         return combine
 
-    def pure(self, statics: tuple[Any, ...], lengths: tuple[int, ...] = ()) -> Callable[..., Any]:
+    def pure(self, statics: Statics, lengths: tuple[int, ...] = ()) -> Callable[..., Traced]:
         """Return the function of the (flattened) operands alone."""
         fn, combine = self.fn, self.combine
         positional = self.schema.positional
         keywords = self.schema.names[positional:]
         limits = self.schema.limits
 
-        def pure(*operands: Any) -> Any:
+        def pure(*operands: Argument) -> Traced:
             grouped = group(operands, lengths) if lengths else operands
             args = combine(grouped, statics)
             for i, check in limits:
@@ -130,7 +140,7 @@ class OpSpec:
         return pure
 
     def executable(
-        self, mask: int, statics: tuple[Any, ...], lengths: tuple[int, ...], n: int
+        self, mask: int, statics: Statics, lengths: tuple[int, ...], n: int
     ) -> Executable:
         """Make and remember the executable for this key."""
         plain = self.pure(statics, lengths)
@@ -163,11 +173,13 @@ class OpSpec:
         return exe
 
 
-def _call_rule(rule: Any, statics: tuple[Any, ...], cotangent: Any, out: Any) -> Any:
+def _call_rule(
+    rule: Callable[..., jax.Array], statics: Statics, cotangent: jax.Array, out: jax.Array
+) -> jax.Array:
     return rule(cotangent, out, *statics)
 
 
-def group(operands: tuple[Any, ...], lengths: tuple[int, ...]) -> tuple[Any, ...]:
+def group(operands: Sequence[_T], lengths: tuple[int, ...]) -> tuple[_T | tuple[_T, ...], ...]:
     """Undo the flattening of list operands: lengths[i] is -1 for a plain operand."""
     grouped, at = [], 0
     for n in lengths:
@@ -180,7 +192,7 @@ def group(operands: tuple[Any, ...], lengths: tuple[int, ...]) -> tuple[Any, ...
     return tuple(grouped)
 
 
-def _kept_for(needs: Any, schema: Schema) -> Callable[[int, int], Iterable[int]] | None:
+def _kept_for(needs: Needs, schema: Schema) -> Callable[[int, int], Sequence[int]] | None:
     """Return the function ``kept_for(wanted operand, number of operands) -> operands its gradient
     needs``."""
     if needs is None:

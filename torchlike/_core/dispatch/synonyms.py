@@ -38,7 +38,7 @@ def with_synonyms(
         return fn
 
     @functools.wraps(fn)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> object:
         if kwargs and not own.issuperset(kwargs):
             kwargs = _renamed(kwargs, known)
         return fn(*args, **kwargs)
@@ -46,10 +46,10 @@ def with_synonyms(
     return function
 
 
-def _renamed(kwargs: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
+def _renamed(kwargs: dict[str, object], known: dict[str, str]) -> dict[str, object]:
     """Rename arguments to PyTorch's names; one that is given by both stays, for the function to
     refuse."""
-    renamed: dict[str, Any] = {}
+    renamed: dict[str, object] = {}
     for key, value in kwargs.items():
         name = known.get(key, key)
         renamed[key if name != key and (name in kwargs or name in renamed) else name] = value
