@@ -3,15 +3,20 @@
 ``torchlike.jit`` stands above the rooms that a capture hears from: storages, tensors, ops, modules,
 optimizers. They reach it as ``modes.current.capture``, of this type. ``_jit/capture/capture.py``
 implements it, and so does, inside a branch or a loop's body, ``_jit/trace/subgraph.py``.
-
-Tensors, storages and arrays are typed Any here: this file stands below theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from torchlike._core.cells import Value
+    from torchlike._core.storage import Storage
+    from torchlike.tensor import Tensor
+
+_T = TypeVar("_T")
 
 
 class RunningCapture(Protocol):
@@ -34,7 +39,7 @@ class RunningCapture(Protocol):
     #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
     conditions: dict[int, tuple[Any, Any]]
     #: The errors that ended it, first things first.
-    refusals: list[Any]
+    refusals: list[BaseException]
     #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
     maybe_unbound: set[str]
 
@@ -49,20 +54,20 @@ class RunningCapture(Protocol):
 
     # -- cells -------------------------------------------------------------------------------------
 
-    def adopt(self, storage: Any) -> None:
+    def adopt(self, storage: Storage) -> None:
         """Note a storage that was made as the capture's own."""
 
-    def is_created(self, storage: Any) -> bool:
+    def is_created(self, storage: Storage) -> bool:
         """Return whether a storage was made during the capture."""
         ...
 
-    def read(self, storage: Any) -> Any:
+    def read(self, storage: Storage) -> Any:
         """Return the array of a cell."""
 
-    def write(self, storage: Any, array: Any) -> None:
+    def write(self, storage: Storage, array: Value) -> None:
         """Write an array to a cell."""
 
-    def traced(self, storage: Any, array: Any) -> Any:
+    def traced(self, storage: Storage, array: Value) -> Any:
         """Return an array as code of the user's may have it: nobody can freeze its value."""
 
     def unless(self, condition: Any) -> AbstractContextManager[None]:
@@ -70,51 +75,51 @@ class RunningCapture(Protocol):
         ``condition`` is False."""
         ...
 
-    def adopt_view(self, t: Any) -> None:
+    def adopt_view(self, t: Tensor) -> None:
         """Note a tensor that was made on a storage that may be from outside."""
 
-    def place_asked(self, t: Any, sharding: Any) -> None:
+    def place_asked(self, t: Tensor, sharding: object) -> None:
         """Note that code asked on which devices a tensor lies, and was told ``sharding`` (None: on
         one)."""
 
-    def numbers_asked(self, t: Any, read: Callable[[Any], Any]) -> Any:
+    def numbers_asked(self, t: Tensor, read: Callable[[Any], Any]) -> Any:
         """Return the result of ``read`` for an argument's values, a NumPy array: the program is for
         calls with the same. None for a tensor that is no argument, or that was written."""
 
-    def is_adopted(self, t: Any) -> bool:
+    def is_adopted(self, t: Tensor) -> bool:
         """Return whether `adopt_view` was told of this very tensor."""
         ...
 
     # -- what tensors are changed in ---------------------------------------------------------------
 
-    def slot_read(self, owner: Any, name: str) -> None:
+    def slot_read(self, owner: object, name: str) -> None:
         """Note that an attribute that holds a tensor is being looked up."""
 
-    def slot_write(self, owner: Any, name: str) -> None:
+    def slot_write(self, owner: object, name: str) -> None:
         """Note that an attribute that holds a tensor is about to be bound."""
 
-    def data_write(self, t: Any, value: Any) -> None:
+    def data_write(self, t: Tensor, value: Tensor) -> None:
         """Note that ``t.data = value`` is about to happen."""
 
-    def field_write(self, t: Any, asked: str) -> None:
+    def field_write(self, t: Tensor, asked: str) -> None:
         """Note that a tensor's own geometry or ``requires_grad`` is about to change, by
         ``asked``."""
 
-    def history_write(self, t: Any) -> None:
+    def history_write(self, t: Tensor) -> None:
         """Note that an in-place op is about to change a tensor's history."""
 
-    def hook_write(self, leaf: Any) -> None:
+    def hook_write(self, leaf: Tensor) -> None:
         """Note that a hook is about to be registered on a leaf."""
 
     # -- gradients that there are or not -----------------------------------------------------------
 
-    def condition_of(self, gradient: Any) -> Any:
+    def condition_of(self, gradient: Tensor | None) -> Any:
         """Return the condition under which a leaf has the gradient that it holds."""
 
-    def hold_gradient(self, t: Any, when: Any) -> None:
+    def hold_gradient(self, t: Tensor, when: Any) -> None:
         """Note that ``t.grad`` is a gradient on this condition, and else None."""
 
-    def check_gradient(self, gradient: Any) -> None:
+    def check_gradient(self, gradient: Tensor | None) -> None:
         """Raise JitCaptureError where a value decides whether there is this gradient."""
 
     # -- ranks -------------------------------------------------------------------------------------
@@ -128,31 +133,33 @@ class RunningCapture(Protocol):
 
     # -- Python ------------------------------------------------------------------------------------
 
-    def read_attribute(self, owner: Any, name: str) -> None:
+    def read_attribute(self, owner: object, name: str) -> None:
         """Note that a plain attribute of a module is being looked up."""
 
-    def write_attribute(self, owner: Any, name: str) -> None:
+    def write_attribute(self, owner: object, name: str) -> None:
         """Note that a plain attribute of a module is about to be set."""
 
-    def table_write(self, owner: Any, table: Any, what: str) -> None:
+    def table_write(self, owner: object, table: object, what: str) -> None:
         """Note that a table of parameters, children, hooks or groups is about to change."""
 
-    def module_made(self, module: Any) -> None:
+    def module_made(self, module: object) -> None:
         """Note that a module is being made."""
 
     def graph_asked(self) -> None:
         """Note that somebody looks into the graph of a module that is compiled by itself."""
 
-    def retains_grad_seen(self, t: Any) -> None:
+    def retains_grad_seen(self, t: Tensor) -> None:
         """Note that a tensor is asked whether it keeps its gradient."""
 
-    def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+    def setting_seen(
+        self, name: str, ask: Callable[[], object], tell: Callable[[Any], None]
+    ) -> None:
         """Note that a switch is about to be read or set."""
 
-    def enter_module(self, module: Any) -> None:
+    def enter_module(self, module: object) -> None:
         """Note that a module is being called."""
 
-    def enter_optimizer(self, optimizer: Any) -> None:
+    def enter_optimizer(self, optimizer: object) -> None:
         """Note that an optimizer takes a step."""
 
     # -- host values -------------------------------------------------------------------------------
@@ -163,7 +170,7 @@ class RunningCapture(Protocol):
     def do_not_repeat(self, why: str) -> None:
         """Note that the next call will want another program."""
 
-    def undo_on_failure(self, owner: Any, undo: Callable[[], None]) -> None:
+    def undo_on_failure(self, owner: object, undo: Callable[[], None]) -> None:
         """Call ``undo`` where the capture fails."""
 
     # -- out of sight ------------------------------------------------------------------------------
@@ -178,16 +185,17 @@ class RunningCapture(Protocol):
         see."""
         ...
 
-    def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
+    def unseen(self, function: Callable[..., _T], *args: object) -> _T:
         """Return ``function(*args)`` while `paused`."""
+        ...
 
     # -- refusals ----------------------------------------------------------------------------------
 
     def refuse(self, asked: str, instead: str, lines: str | None = None) -> None:
         """Raise JitCaptureError: ``asked`` cannot be compiled."""
 
-    def refuse_value(self, asked: str, instead: str) -> Any:
+    def refuse_value(self, asked: str, instead: str) -> None:
         """Raise JitCaptureError: ``asked`` needs a value, and there is none yet."""
 
-    def remember_refusal(self, error: Any) -> None:
+    def remember_refusal(self, error: BaseException) -> None:
         """End the capture with this error, whatever code makes of it."""

@@ -9,21 +9,17 @@ import numpy as np
 
 from torchlike._core import cells, modes, views
 from torchlike._core.cells import KINDS
-from torchlike._core.methods import TensorMethods
-from torchlike._core.storage import Storage, device_array, host_value
-from torchlike._core.views import View
+from torchlike._core.storage import device_array, host_value
+from torchlike._core.tensor_class import TensorFields
 
 #: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
 _MOST_SHOWN = 1 << 16
 
 
-class StoredValues(TensorMethods):
+class StoredValues(TensorFields):
     """Read and write the array that ``Tensor`` shows of its storage."""
 
-    _storage: Storage
-    _view: View | None
-
-    def _read(self: Any) -> Any:
+    def _read(self) -> Any:
         """Return the value as a jax array of this tensor's shape (a tracer while capturing)."""
         storage, view = self._storage, self._view
         if view is None:
@@ -51,7 +47,7 @@ class StoredValues(TensorMethods):
             view.cached = device_array(view.cached)
         return view.cached
 
-    def _value_now(self: Any) -> Any:
+    def _value_now(self) -> Any:
         """Return the value as compiled forms take it: a jax array (a tracer) or a host value."""
         storage, view = self._storage, self._view
         if view is None:
@@ -71,7 +67,7 @@ class StoredValues(TensorMethods):
             )
         return view.cached
 
-    def _part_of(self: Any, cell: np.ndarray) -> np.ndarray | None:
+    def _part_of(self, cell: np.ndarray) -> np.ndarray | None:
         """Return this view's part of a host value of its storage, in memory order; None where NumPy
         cannot show it."""
         view = self._view
@@ -88,7 +84,7 @@ class StoredValues(TensorMethods):
         width = cell.itemsize
         return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
 
-    def _host_view(self: Any) -> np.ndarray | None:
+    def _host_view(self) -> np.ndarray | None:
         """Return this tensor as a NumPy view on its host buffer; None where NumPy has no such
         view."""
         storage, view = self._storage, self._view
@@ -106,7 +102,7 @@ class StoredValues(TensorMethods):
             return None
         return views.host_view(host, view.geometry, self.dtype.numpy)
 
-    def _write(self: Any, array: Any) -> None:
+    def _write(self, array: Any) -> None:
         """Replace this tensor's value (already of its shape and dtype) in its storage."""
         storage, view = self._storage, self._view
         if type(array) in KINDS:
@@ -140,7 +136,7 @@ class StoredValues(TensorMethods):
         write = views.writer(view.steps, donate)
         storage.write(write(storage.read(), array, *view.dynamic))
 
-    def jax(self: Any) -> Any:
+    def jax(self) -> Any:
         """Return the value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has
         no history: gradients end there.
 

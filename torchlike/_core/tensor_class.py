@@ -2,25 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import protocol
+from torchlike._core.methods import TensorMethods
 from torchlike._core.storage import Storage
 from torchlike._core.subclasses import class_made
 from torchlike._core.views import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from torchlike._core import devices, dtypes
+    from torchlike._core.layouts import layout
+    from torchlike._core.size import Size
+    from torchlike.tensor import Tensor
 
 #: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
 #: twice as fast as isinstance on the per-op path.
 TENSOR_TYPES: set[type] = set()
 #: The classes of tensors whose storages hold something other than an array.
-CLASS_OF: dict[type, Any] = {}
+CLASS_OF: dict[type, type[Tensor]] = {}
+
+
+class TensorFields(TensorMethods):
+    """What the parts of Tensor ask of the whole. It is there for type checkers alone."""
+
+    if TYPE_CHECKING:
+        _storage: Storage
+        _view: View | None
+        _base: Tensor | None
+        _grad: Tensor | None
+        _requires_grad: bool
+        _is_data: bool
+        _handles: bool
+        _about_to_write_data: Callable[[], None]
+
+        @property
+        def dtype(self) -> dtypes.dtype: ...
+        @property
+        def device(self) -> devices.device: ...
+        @property
+        def shape(self) -> Size: ...
+        @property
+        def layout(self) -> layout: ...
+        @property
+        def requires_grad(self) -> bool: ...
+        @property
+        def is_leaf(self) -> bool: ...
+        @property
+        def is_cpu(self) -> bool: ...
+        @property
+        def is_meta(self) -> bool: ...
+
+        def _read(self) -> Any: ...
+        def _value_now(self) -> Any: ...
+        def _host_view(self) -> np.ndarray | None: ...
+        def dim(self) -> int: ...
+        def numel(self) -> int: ...
+        @classmethod
+        def _on(cls, storage: Storage, view: View | None = None) -> Any: ...
 
 
 class _BaseOfViews:
     """``Tensor._base``, as libraries compare it with the function they are asked about. (On a
     tensor it is a plain attribute.)"""
 
-    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+    def __get__(self, tensor: Tensor | None, owner: type | None = None) -> object:
         return self if tensor is None else tensor._base
 
 

@@ -7,7 +7,7 @@ import copyreg
 from typing import Any
 
 from torchlike._core import errors, modes
-from torchlike._core.methods import TensorMethods
+from torchlike._core.tensor_class import TensorFields
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 FIELDS = frozenset(
@@ -29,10 +29,10 @@ FIELDS = frozenset(
 )
 
 
-class TensorCopies(TensorMethods):
+class TensorCopies(TensorFields):
     """Copy a ``Tensor`` with ``copy.deepcopy``, and tell pickles what was set on it."""
 
-    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
         if not self.is_leaf:
@@ -48,7 +48,7 @@ class TensorCopies(TensorMethods):
         copy._requires_grad = self._requires_grad
         return self._with_copied_state(copy, memo)
 
-    def _with_copied_state(self: Any, copy: Any, memo: dict[int, Any]) -> Any:
+    def _with_copied_state(self, copy: Any, memo: dict[int, Any]) -> Any:
         """Give ``copy`` copies of the gradient, attributes and slots of this tensor; return it."""
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
@@ -58,7 +58,7 @@ class TensorCopies(TensorMethods):
             setattr(copy, name, copying.deepcopy(value, memo))
         return copy
 
-    def _copied_by_its_class(self: Any, memo: dict[int, Any]) -> Any:
+    def _copied_by_its_class(self, memo: dict[int, Any]) -> Any:
         """Return what ``clone()`` gives of a wrapper subclass, with copies of what was set on it.
         RuntimeError for another class."""
         with modes.unrecorded():
