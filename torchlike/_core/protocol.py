@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import EllipsisType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import modes
 from torchlike._core.provided import Provided, Signal
 
+if TYPE_CHECKING:
+    from torchlike._core.dispatch.forms import Form
+
 #: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
 Result = Any
+#: The code of such a function.
+Function = Callable[..., Result]
+Keywords = dict[str, Any]
 
 
 class _State(threading.local):
@@ -43,7 +49,7 @@ state = _State()
 
 #: ``dispatch(public, plain, args, kwargs)``: a public function's call below ``__torch_function__``,
 #: where classes or modes have ``__torch_dispatch__``. Set by the room that knows aten's operators.
-dispatch: Callable[..., Any] | None = None
+dispatch: Function | None = None
 dispatcher = Provided("gives `dispatch` once a class or mode has __torch_dispatch__")
 
 
@@ -74,7 +80,7 @@ PLAIN: set[type] = {
 #: Containers in which arguments are looked for.
 _NESTS = (tuple, list)
 #: Accessors and methods of Tensor that say the class of their tensor to modes, plain as it may be.
-of_self: set[Any] = set()
+of_self: set[object] = set()
 woken = Signal("public functions ask from now on whether a class or mode overrides them")
 _woken = False
 
@@ -107,10 +113,10 @@ def is_unasked(error: TypeError) -> bool:
 
 
 #: Functions of ops that are not public themselves: filled as the protocol wakes.
-not_public: set[Any] = set()
+not_public: set[object] = set()
 
 
-def no_tensor(value: Any, said: str) -> TypeError:
+def no_tensor(value: object, said: str) -> TypeError:
     """Return the error for an argument that should be a tensor; ``said`` is PyTorch's message."""
     if is_awake() or not asked(type(value)):
         return TypeError(said)
@@ -131,7 +137,11 @@ class _NoProtocol:
     __name__ = "_disabled_torch_function_impl"
 
     def __call__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
     ) -> Result:
         with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
@@ -149,7 +159,13 @@ class Declined(TypeError):
 class _NoDispatch:
     __name__ = "_disabled_torch_dispatch_impl"
 
-    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Result:
+    def __call__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> Result:
         with DisableTorchDispatch(), DisableTorchFunctionSubclass(), modes.unrecorded():
             return func(*args, **(kwargs or {}))
 
@@ -186,7 +202,7 @@ def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
     return found
 
 
-def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, Any]) -> Result:
+def below(plain: Function, public: object, args: tuple[Any, ...], kwargs: Keywords) -> Result:
     """Run a call that no ``__torch_function__`` takes: by handlers of ``__torch_dispatch__``, or
     the ``plain`` code."""
     if dispatch is not None and (
@@ -197,7 +213,7 @@ def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, A
 
 
 def enter_below(
-    public: Any, plain: Callable[..., Any], form: Any, args: Any, kwargs: dict[str, Any]
+    public: object, plain: Function, form: Form | None, args: tuple[Any, ...], kwargs: Keywords
 ) -> Result:
     """Run a call of an op that is not public: ``__torch_function__`` does not see it."""
     return below(plain, public, args, kwargs)
@@ -230,7 +246,7 @@ def _collect(
             kinds.insert(at, kind)
 
 
-def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
+def overloaded(values: Iterable[object], depth: int = 0) -> list[Any]:
     """Return the values whose classes are to be asked, one of each class, in the order of asking:
     subclasses before their bases, else from left to right. ``depth``: of lists to look into."""
     found: list[Any] = []
@@ -240,11 +256,11 @@ def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
 
 
 def _asked(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
     operator: bool,
 ) -> Result:
     now = state
@@ -266,11 +282,11 @@ def _asked(
 
 
 def enter(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Result:
     """Run a call of a public function: its ``plain`` code, unless a mode or an argument's class
     acts in its place. ``form``: how it passes itself on (``forms.py``), None for as it came.
@@ -279,11 +295,11 @@ def enter(
 
 
 def enter_operator(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Result:
     """Run a call as ``enter`` does, for a binary operator: return NotImplemented, which leaves it
     to Python, where all decline."""
@@ -294,11 +310,11 @@ def enter_operator(
 
 
 def enter_maker(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Result:
     """Run a call as ``enter`` does, for a function that modes see, but not the classes of its
     arguments."""
@@ -309,10 +325,10 @@ def enter_maker(
 
 
 def ask(
-    public: Any,
+    public: object,
     found: Sequence[Any],
-    args: Any,
-    kwargs: Any,
+    args: tuple[Any, ...],
+    kwargs: Keywords | None,
     in_python: bool = True,
     operator: bool = False,
 ) -> Result:
@@ -353,7 +369,7 @@ def ask(
     raise TypeError(_nobody(public, types, mode, in_python))
 
 
-def _nobody(public: Any, types: Any, mode: Any, in_python: bool) -> str:
+def _nobody(public: object, types: Iterable[type], mode: object, in_python: bool) -> str:
     name = name_of(public)
     if in_python:
         room, _, own = name.rpartition(".")
@@ -381,7 +397,7 @@ def name_of(public: Any) -> str:
     return f"{module.replace('torchlike', 'torch', 1)}.{name}"
 
 
-def push(mode: Any) -> None:
+def push(mode: object) -> None:
     """Switch a mode on."""
     wake()
     state.modes.append(mode)
@@ -400,7 +416,7 @@ def pop() -> object:
     return mode
 
 
-def push_dispatch(mode: Any) -> None:
+def push_dispatch(mode: object) -> None:
     """Switch a mode with ``__torch_dispatch__`` on."""
     wake()
     start_dispatch()

@@ -14,12 +14,15 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import protocol
 from torchlike._core.dispatch.forms import read, table
 from torchlike._core.extension import copy_of
 from torchlike.tensor import Tensor, all_attributes
+
+if TYPE_CHECKING:
+    from torchlike._core.dispatch.forms import Form
 
 #: Tensor's attributes that PyTorch passes on by another name.
 REPORTED = {
@@ -116,7 +119,7 @@ _COPY_FREE_VARS = dis.opmap["COPY_FREE_VARS"]
 _WITHOUT_LINE = b"\xf8"
 
 
-def _template(*args: Any, **kwargs: Any) -> protocol.Result:
+def _template(*args: object, **kwargs: object) -> protocol.Result:
     plain: Any = "plain"
     classes: Any = "classes"
     state: Any = "state"
@@ -127,7 +130,11 @@ def _template(*args: Any, **kwargs: Any) -> protocol.Result:
 
 
 def _asking_code(
-    public: Any, plain: Callable[..., Any], form: Any, free: tuple[str, ...], enter: Any
+    public: object,
+    plain: protocol.Function,
+    form: Form | None,
+    free: tuple[str, ...],
+    enter: object,
 ) -> CodeType:
     """Return the code that asks before ``plain`` runs, for a function object with as many free
     variables: what it needs stands among its constants, as its globals are another file's."""
@@ -154,7 +161,7 @@ def _asking_code(
 
 
 def _make_ask(
-    function: FunctionType, public: Any, form: Any, operator: bool, enter: Any = None
+    function: FunctionType, public: object, form: Form | None, operator: bool, enter: object = None
 ) -> None:
     plain = copy_of(function, function.__name__)
     if enter is None:
@@ -192,7 +199,9 @@ def accessors() -> frozenset[Any]:
     return frozenset(found)
 
 
-def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, FunctionType]]:
+def functions(
+    namespaces: dict[str, dict[str, protocol.Function]],
+) -> Iterator[tuple[str, str, FunctionType]]:
     """Yield the public functions that ask: their namespace, name and object."""
     for space, entries in namespaces.items():
         if space == "aten":
@@ -205,11 +214,11 @@ def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str,
 _also: list[tuple[FunctionType, Any]] = []
 
 
-def asks(line: str) -> Callable[[Any], Any]:
+def asks(line: str) -> Callable[[protocol.Function], protocol.Function]:
     """Return a decorator that registers a Python function of a room above as one that asks too,
     passed on as ``line`` says (see ``forms.py``)."""
 
-    def mark(function: Any) -> Callable[..., Any]:
+    def mark(function: Any) -> protocol.Function:
         _also.append((function, read(line)[1]))
         if protocol.is_awake():
             _make_ask(function, function, _also[-1][1], False)
@@ -221,7 +230,7 @@ def asks(line: str) -> Callable[[Any], Any]:
 #: Functions of ops that are in no public namespace: only ``__torch_dispatch__`` sees them.
 _hidden: list[FunctionType] = []
 #: Those of them that turned out not to be public.
-not_public: set[FunctionType] = protocol.not_public
+not_public: set[object] = protocol.not_public
 
 
 def hide(function: Any) -> None:
@@ -254,7 +263,7 @@ def of_rooms_above() -> list[Any]:
     return [function for function, _ in _also]
 
 
-def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
+def wake_up(namespaces: dict[str, dict[str, protocol.Function]]) -> None:
     """Let all public functions of the tables, and Tensor's attributes, ask from now on."""
     with _lock:
         done: set[int] = set()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Form(NamedTuple):
@@ -23,13 +23,13 @@ class Form(NamedTuple):
 
     #: Names of its parameters in order, and the defaults.
     names: tuple[str, ...]
-    defaults: dict[str, Any]
+    defaults: dict[str, object]
     by_position: tuple[str, ...]
     by_keyword: tuple[str, ...]
 
     def passed(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]] | None:
         """Return the arguments as a call passes them on; None for those that the function
         refuses."""
         if self.by_position and self.by_position[0].startswith("*"):
@@ -98,7 +98,7 @@ def read(line: str) -> tuple[str, Form]:
     name, _, rest = line.partition(": ")
     passed, _, dropped = rest.partition(" / ")
     positions, _, keywords = passed.partition(" | ")
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
     groups = []
     for group in (positions, keywords, dropped):
         names = []
@@ -112,10 +112,12 @@ def read(line: str) -> tuple[str, Form]:
 
 
 #: namespace -> name -> a function, and its form as text where it differs from the signature.
-_declared: dict[str, dict[str, tuple[Callable[..., Any], str | None]]] = {}
+_declared: dict[str, dict[str, tuple[Callable[..., object], str | None]]] = {}
 
 
-def declare(space: str, name: str, function: Callable[..., Any], text: str | None = None) -> None:
+def declare(
+    space: str, name: str, function: Callable[..., object], text: str | None = None
+) -> None:
     """Note that PyTorch writes a public function in Python: with the signature of ``function``, and
     passed on as ``text`` says, if given."""
     _declared.setdefault(space, {})[name] = (function, text)
@@ -131,10 +133,10 @@ def form_of(space: str, name: str) -> Form:
     return _form(name, *_declared[space][name])
 
 
-def of_function(function: Callable[..., Any]) -> Form:
+def of_function(function: Callable[..., object]) -> Form:
     """Return the form of a function that passes parameters without defaults by position, and the
     others by keyword."""
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
     positions, keywords = [], []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -156,7 +158,7 @@ def table(room: str) -> dict[str, Form]:
     return {name: _form(name, function, text) for name, (function, text) in declared.items()}
 
 
-def _form(name: str, function: Callable[..., Any], text: str | None) -> Form:
+def _form(name: str, function: Callable[..., object], text: str | None) -> Form:
     if text is None:
         return of_function(function)
     form = read(f"{name}: {' '.join(text.split())}")[1]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Unpack
+from typing import Any, Unpack
 
 from torchlike._core import dtypes, protocol
 from torchlike._core.dispatch import asking, call, forms
@@ -31,7 +31,7 @@ from torchlike._core.extension import add_method, copy_of
 #: Every op by name.
 OPS: dict[str, OpSpec] = {}
 #: What definitions say of the op or public function of a name, put together.
-FACTS: dict[str, dict[str, object]] = {}
+FACTS: dict[str, dict[str, Any]] = {}
 #: Every public function: namespace ("", "nn.functional", "linalg", …) -> name -> function.
 NAMESPACES: dict[str, dict[str, Function]] = {}
 
