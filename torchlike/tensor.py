@@ -10,12 +10,12 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import jax
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, modes, printing, protocol, views
+from torchlike._core import devices, dtypes, errors, layouts, modes, printing, protocol, views
 from torchlike._core.cells import KINDS
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
@@ -25,6 +25,9 @@ from torchlike._core.tensor_class import CLASS_OF, TensorMeta
 from torchlike._core.tensor_copies import TensorCopies, set_state
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View
+
+if TYPE_CHECKING:
+    from torchlike._core.tape import AccumulateGrad
 
 
 class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
@@ -64,7 +67,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     #: How a view was made: "" (ordinary), "no_grad", "inference", or the name of a multi-view op.
     _made_by: str = ""
     #: Weak reference to the AccumulateGrad node of a leaf.
-    _accumulator: Any = None
+    _accumulator: Callable[[], AccumulateGrad | None] | None = None
     _hooks: Any = None
     _inference: bool = False
     #: Whether ``.data`` gave it.
@@ -223,7 +226,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return self._storage.device
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> layouts.layout:
         return self._storage.layout
 
     @property
@@ -238,7 +241,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         """Bytes of all elements."""
         return self.numel() * self.itemsize
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: layouts.memory_format | None = None) -> bool:
         """Return whether memory order is row-major (or that of ``memory_format``)."""
         size, stride, _ = self._geometry
         if memory_format is not None and memory_format.is_of_images():
@@ -306,14 +309,14 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         )
 
     @requires_grad.setter
-    def requires_grad(self, value: Any) -> None:
+    def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad must be a bool")
 
-    def requires_grad_(self, requires_grad: Any = True) -> Tensor:
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording ops on this leaf, in place.
 
         RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
@@ -501,7 +504,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     # -- printing ----------------------------------------------------------------------------------
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
         own, cell = type(self), self._storage.cell
         if type(cell) in KINDS:
             text = cell.shown(self)
@@ -549,7 +552,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     # -- pickles -----------------------------------------------------------------------------------
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         capture = modes.current.capture
         if capture is not None:
             capture.refuse_value("pickle", "saving outside the jitted function")
@@ -578,7 +581,7 @@ def not_converted() -> frozenset[Any]:
     return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
 
 
-def _converted(result: Any, cls: Any) -> protocol.Result:
+def _converted(result: Any, cls: type[Tensor]) -> protocol.Result:
     """Make tensors in a result, also in tuples and lists, instances of a class."""
     if cls is Tensor:
         return result
@@ -625,12 +628,12 @@ def from_jax(array: Any) -> Tensor:
     return wrap(array if isinstance(array, jax.Array) else device_array(np.array(array)))
 
 
-def _checked_dim(dim: Any, ndim: int) -> int:
+def _checked_dim(dim: SupportsIndex, ndim: int) -> int:
     return errors.wrap_dim(dim.__index__(), ndim)
 
 
 def _rebuild(
-    cls: type[Tensor], storage: Storage, view: View | None, requires_grad: Any, state: Any
+    cls: type[Tensor], storage: Storage, view: View | None, requires_grad: bool, state: object
 ) -> Tensor:
     """Unpickle a tensor."""
     t = cls._on(storage, view)

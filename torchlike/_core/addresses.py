@@ -10,7 +10,7 @@ address but as good to compare.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import jax
@@ -21,6 +21,9 @@ from torchlike._core import modes
 from torchlike._core.cells import KINDS
 from torchlike._runtime import platforms
 
+if TYPE_CHECKING:
+    from torchlike._core.storage import Storage
+
 _numbers = itertools.count(1)
 #: Synthetic addresses stand 1 TiB apart, a view's offset never reaches its neighbour, and begin
 #: where no process has memory (the upper half of 64 bits is the kernel's).
@@ -28,7 +31,7 @@ _STEP = 1 << 40
 _FIRST = 1 << 63
 
 #: address -> the storage that gave it out.
-_claims: dict[int, ref[Any]] = {}
+_claims: dict[int, ref[Storage]] = {}
 
 
 class Address:
@@ -42,7 +45,7 @@ class Address:
         self.version = -1
 
 
-def address_of(storage: Any) -> int:
+def address_of(storage: Storage) -> int:
     """Return the address at which the elements of a storage without host buffer begin.
 
     The address is good until the storage is written or dropped. A write may move the array; it
@@ -77,7 +80,7 @@ def _pointer(cell: Any) -> int:
     return cell.block_until_ready().unsafe_buffer_pointer()
 
 
-def _holds(storage: Any, address: int) -> bool:
+def _holds(storage: Storage, address: int) -> bool:
     """Return whether a storage that once gave out an address still has its array there."""
     return (
         storage.host is None
@@ -86,20 +89,20 @@ def _holds(storage: Any, address: int) -> bool:
     )
 
 
-def _claim(storage: Any, address: int) -> None:
+def _claim(storage: Storage, address: int) -> None:
     if len(_claims) >= 1024 and not len(_claims) & (len(_claims) - 1):
         for known in [a for a, owner in _claims.items() if owner() is None]:
             del _claims[known]
     _claims[address] = ref(storage)
 
 
-def _kept(storage: Any) -> Address:
+def _kept(storage: Storage) -> Address:
     if storage._address is None:
         storage._address = Address()
     return storage._address
 
 
-def _synthetic(storage: Any) -> int:
+def _synthetic(storage: Storage) -> int:
     kept = _kept(storage)
     if not kept.number:
         kept.number = _FIRST + next(_numbers) * _STEP

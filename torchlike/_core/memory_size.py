@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 
 from torchlike._core import errors
 
+if TYPE_CHECKING:
+    import numpy as np
+
 _BEYOND = 2**63
 
 
-def check_count(shape: Sequence[Any]) -> None:
+def check_count(shape: Sequence[int]) -> None:
     """Raise RuntimeError, in PyTorch's words, for a shape whose elements 64 bits do not count.
 
     A size that only an exported program knows is not looked at.
@@ -32,7 +35,7 @@ def check_count(shape: Sequence[Any]) -> None:
         raise RuntimeError("Stride calculation overflowed")
 
 
-def check_bytes(shape: Sequence[Any], itemsize: int) -> None:
+def check_bytes(shape: Sequence[int], itemsize: int) -> None:
     """Raise RuntimeError, in PyTorch's words, for a shape whose elements or bytes 64 bits do not
     count.
 
@@ -55,13 +58,13 @@ class allocating:
 
     __slots__ = ("_dtype", "_shape")
 
-    def __init__(self, shape: Sequence[Any], dtype: Any) -> None:
+    def __init__(self, shape: Sequence[int], dtype: np.dtype) -> None:
         self._shape, self._dtype = shape, dtype
 
     def __enter__(self) -> None:
         check_bytes(self._shape, self._dtype.itemsize)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if kind is None:
             return
         if isinstance(error, MemoryError) or (
@@ -70,7 +73,7 @@ class allocating:
             raise _not_enough(self._shape, self._dtype) from None
 
 
-def _not_enough(shape: Sequence[Any], dtype: Any) -> errors.OutOfMemoryError:
+def _not_enough(shape: Sequence[int], dtype: np.dtype) -> errors.OutOfMemoryError:
     return errors.OutOfMemoryError(
         f"not enough memory: you tried to allocate {math.prod(shape) * dtype.itemsize} bytes "
         f"(a tensor of size {list(shape)})"

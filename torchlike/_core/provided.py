@@ -34,7 +34,7 @@ class Provided:
         """The rooms that provide it."""
         return [] if self.function is None else [self.function.__module__]
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         assert self.function is not None, f"not provided yet: {self.what}"
         return self.function(*args)
 
@@ -57,7 +57,7 @@ class Signal:
         """The rooms whose functions are called."""
         return [function.__module__ for function in self._functions]
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: object) -> None:
         for function in self._functions:
             function(*args)
 

@@ -39,7 +39,7 @@ class RunningCapture(Protocol):
     #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
     conditions: dict[int, tuple[Any, Any]]
     #: The errors that ended it, first things first.
-    refusals: list[BaseException]
+    refusals: list[Any]
     #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
     maybe_unbound: set[str]
 
@@ -197,5 +197,5 @@ class RunningCapture(Protocol):
     def refuse_value(self, asked: str, instead: str) -> None:
         """Raise JitCaptureError: ``asked`` needs a value, and there is none yet."""
 
-    def remember_refusal(self, error: BaseException) -> None:
+    def remember_refusal(self, error: Any) -> None:
         """End the capture with this error, whatever code makes of it."""

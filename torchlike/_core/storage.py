@@ -81,7 +81,7 @@ class Storage:
     offset: int = 0
     layout: Layout = strided
 
-    def __init__(self, cell: Value | None, host: np.ndarray | None = None) -> None:
+    def __init__(self, cell: object, host: np.ndarray | None = None) -> None:
         self.cell: Any = cell
         self.host = host
         self.version = 0
@@ -343,7 +343,7 @@ def _rebuild_meta(
 
 def _count_cell_references() -> tuple[int, int]:
     """Return the getrefcount of an array held only by a cell: read as attribute, and as a local."""
-    probe: Any = Storage(None, None)
+    probe = Storage(object(), None)
     probe.cell = object()
     attribute = getrefcount(probe.cell)
     local = probe.cell

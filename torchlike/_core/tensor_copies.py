@@ -84,7 +84,7 @@ class TensorCopies(TensorFields):
         return (own, slots) if slots else own
 
 
-def set_state(t: Any, state: Any) -> Any:
+def set_state(t: Any, state: object) -> Any:
     """Give ``t`` what ``__getstate__`` told of another tensor, which its class may take in a way of
     its own; return it."""
     if hasattr(t, "__setstate__"):
