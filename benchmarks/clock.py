@@ -13,6 +13,13 @@ BLOCK_SECONDS = 0.01
 #: ...and holds several steps, so that work of one step which runs on into the next is counted.
 MIN_STEPS_PER_BLOCK = 3
 MIN_BLOCKS = 3
+#: What of `time` is read: the wall's clock, unless a program asks for processor time.
+counter = "perf_counter"
+
+
+def now() -> float:
+    """Read the clock, in seconds."""
+    return getattr(time, counter)()
 
 
 @dataclass(frozen=True)
@@ -36,18 +43,18 @@ class Runner:
 
 def timed_call(runner: Runner) -> tuple[float, float | None]:
     """Measure one step alone: seconds until its result was there, and the result's value."""
-    start = time.perf_counter()
+    start = now()
     result = runner.step()
     runner.wait(result)
     runner.finish()
-    seconds = time.perf_counter() - start
+    seconds = now() - start
     return seconds, runner.value(result) if runner.value else None
 
 
 def block(runner: Runner, steps: int) -> float:
     """Measure `steps` steps in a row: seconds per step, all finished before the clock stops."""
     step, wait = runner.step, runner.wait
-    start = time.perf_counter()
+    start = now()
     if runner.wait_each:
         for _ in repeat(None, steps):
             wait(step())
@@ -56,7 +63,7 @@ def block(runner: Runner, steps: int) -> float:
             step()
         wait(step())
     runner.finish()
-    return (time.perf_counter() - start) / steps
+    return (now() - start) / steps
 
 
 def steps_per_block(runner: Runner, block_seconds: float = BLOCK_SECONDS) -> int:
@@ -70,9 +77,9 @@ def steps_per_block(runner: Runner, block_seconds: float = BLOCK_SECONDS) -> int
 
 def best_of_round(runner: Runner, steps: int, seconds: float) -> tuple[float, int]:
     """Measure a round of about `seconds`: its fastest block, as seconds per step, and how many."""
-    end = time.perf_counter() + seconds
+    end = now() + seconds
     best, blocks = float("inf"), 0
-    while blocks < MIN_BLOCKS or time.perf_counter() < end:
+    while blocks < MIN_BLOCKS or now() < end:
         best = min(best, block(runner, steps))
         blocks += 1
     return best, blocks

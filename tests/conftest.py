@@ -16,8 +16,8 @@ import byte_code  # noqa: F401  # isort: skip - before this package is imported
 import jax
 import pytest
 
-from torchlike._core import protocol
-from torchlike._core.dispatch import asking
+from torchlike._core import overrides
+from torchlike._extensions.overrides import code_exchange
 from torchlike._runtime import collector, late_checks
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
 
@@ -60,8 +60,8 @@ def what_a_test_leaves():
     before = Snapshot()
     yield
     late_checks.look(wait=True)  # what compiled code still has to say is said in its test
-    if protocol.is_awake():
-        asking.rest()
+    if overrides.are_enabled():
+        code_exchange.undo()
     # Counting what is frozen would tell as well, and walks through all of it.
     if collector.times_unhidden != _unhidden["times"]:
         _unhidden.update(times=collector.times_unhidden, tests=_unhidden["tests"] + 1)

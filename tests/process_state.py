@@ -22,9 +22,9 @@ import jax
 import numpy as np
 
 import torchlike as torch
-from torchlike._core import modes, printing, protocol, tape
-from torchlike._core.dispatch import recycling
+from torchlike._core import modes, overrides, tape
 from torchlike._extensions import boxes
+from torchlike._runtime import printing, recycling
 from torchlike._runtime.first_calls.settings import settings as first_calls
 from torchlike.amp import autocast_mode
 from torchlike.nn import hooks as module_hooks
@@ -84,7 +84,7 @@ _SIGNALS = (
 def _modes() -> dict[str, Any]:
     """Return what is switched in this thread."""
     found = {}
-    for state in (modes.current, tape.saving, protocol.state, boxes.reverse):
+    for state in (modes.current, tape.saving, overrides.state, boxes.reverse):
         for name, value in {**_defaults(state), **vars(state)}.items():
             found[f"{type(state).__name__}.{name}"] = (
                 tuple(value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Dtypes that exist by name only (torchlike/_compat/absent_dtypes.py)."""
+"""Dtypes that exist by name only (torchlike/_extensions/absent_dtypes.py)."""
 
 import copy
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import torchlike as torch
-from torchlike._compat.absent_dtypes import DTYPES
+from torchlike._extensions.absent_dtypes import DTYPES
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -7,7 +7,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 
 
 def on_meta(*shape, dtype=torch.float32):

@@ -24,50 +24,40 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = [
     {"_runtime"},
     {
-        "_compat.determinism",
         "_compat.homes",
         "_compat.qschemes",
         "_core.errors",
         "futures",
         "_core.modes",
         "_core.provided",
-        "_core.running_capture",
-        "_core.printing",
-        "_core.protocol",
+        "_core.tensor_methods",
+        "_core.overrides",
         "_core.layouts",
         "_core.size",
-        "_core.subclasses",
         "_compat.symbolic",
     },
     {
-        "_compat.absent_dtypes",
         "_compat.streams",
         "_core.dtypes",
         "_core.casts",
-        "_core.memory_size",
         "_core.devices",
         "_core.cells",
-        "_core.meta",
-        "_core.methods",
         "version",
         "profiler",
     },
-    {"_core.addresses"},
     {"_core.storage", "_core.views"},
-    {"_core.untyped_storage"},
-    {"_core.literals"},
-    {"_core.python_values", "_core.stored_values", "_core.tensor_class", "_core.tensor_copies"},
+    {"_core.tensor_values"},
     {"tensor"},
     {
-        "_core.extension",
         "_core.tape",
-        "_core.tensor",
+        "_compat.tensor_copies",
+        "_compat.tensor_repr",
     },
     {"_core.dispatch"},
     {"_extensions"},
     {"random"},
     {"_ops"},
-    {"autograd", "_compat.functions", "_compat.symbolic_asking"},
+    {"autograd", "_ops.functions", "_compat.symbolic_asking"},
     {"ops._aten"},
     {"_decomp"},
     {
@@ -142,7 +132,6 @@ FLOORS = [
         "library",
         "multiprocessing",
         "_higher_order_ops",
-        "_functorch.apis",
         "_functorch.python_key",
         "ao.quantization.fx",
     },
@@ -172,7 +161,6 @@ FREE = {"torchlike.porting.allocator"}
 AS_HIGH_AS = {
     f"nn/attention/{name}.py": "accelerator" for name in ("block_mask", "flex_attention", "masks")
 }
-AS_HIGH_AS["autograd/profiler.py"] = "utils"
 AS_HIGH_AS["nn/utils/_per_sample_grad.py"] = "func"
 
 

@@ -137,7 +137,7 @@ def test_each_declaration_says_all_and_its_files_exist():
 
 @pytest.fixture
 def patch():
-    return Patch("trial", "a trial", "in tests", "to see", ())
+    return Patch("trial", "a trial", when="in tests", why="to see", files=())
 
 
 def test_an_attribute_comes_back(patch):
@@ -191,7 +191,9 @@ def test_an_attribute_for_a_block(patch):
 
 
 def test_a_permanent_one_says_why():
-    lasting = Patch("trial", "a trial", "in tests", "to see", (), permanent="nobody can")
+    lasting = Patch(
+        "trial", "a trial", when="in tests", why="to see", files=(), permanent="nobody can"
+    )
     lasting.note()
     with pytest.raises(RuntimeError, match="'trial' cannot be undone: nobody can"):
         lasting.undo()

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from torchlike._core import printing
+from torchlike._runtime import printing
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "printing.json").read_text())
 

@@ -12,7 +12,7 @@ import process_state
 import pytest
 
 import torchlike as torch
-from torchlike._core.dispatch import recycling
+from torchlike._runtime import recycling
 from torchlike.nn.modules import module
 
 

@@ -115,20 +115,27 @@ def _mentions(pattern: str, rooms: tuple[str, ...] = ()) -> int:
 
 
 def _circles() -> list[str]:
-    """Return the pairs of rooms that import each other."""
+    """Return the pairs of rooms that import each other. The class Tensor belongs to the heart,
+    which reads it from within and from above."""
     arrows: dict[str, set[str]] = collections.defaultdict(set)
     for file in files():
         room = file.name.split("/")[0].removesuffix(".py")
         if room == "__init__":
             continue
+        room = HEART[0] if room == "tensor" else room
         for node in file.nodes:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchlike"):
                 parts = (node.module or "").split(".")
                 for name in [parts[1]] if parts[1:] else [alias.name for alias in node.names]:
-                    arrows[room].add(name)
+                    arrows[room].add(HEART[0] if name == "tensor" else name)
     return sorted(
         f"{a} <-> {b}" for a in arrows for b in arrows[a] if a < b and a in arrows.get(b, ())
     )
+
+
+def _count(rooms: list[File]) -> int:
+    """Return the number of files that hold code: an ``__init__`` says what is in its folder."""
+    return sum(not file.name.endswith("__init__.py") for file in rooms)
 
 
 def figures() -> dict[str, int]:
@@ -138,13 +145,14 @@ def figures() -> dict[str, int]:
     return {
         "entries at the root": len(entries()),
         "of them ours": len(of_ours()),
-        "files of the heart": len(heart),
+        "files of the heart": _count(heart),
         "lines of the heart": sum(file.lines for file in heart),
-        "files of the compiler": len(compiler),
+        "files of the compiler": _count(compiler),
         "lines of the compiler": sum(file.lines for file in compiler),
         "lines of the package": sum(file.lines for file in files()),
         "rooms that import each other": len(_circles()),
         "mentions of the running capture": _mentions(r"\bcurrent\.capture\b"),
+        "questions whether a capture runs": _mentions(r"\bis_capturing\(\)"),
         "docstrings without a verb": len(_nouns()),
         "functions of over 60 lines": len(_long(60)),
         "class names used twice": len(_names_used_twice()),

@@ -16,7 +16,7 @@ import torchlike
 from tools.op_mentions import ROOT, Definition, definitions, in_generated, in_tests, mentions
 from torchlike._core import dtypes
 from torchlike._core.dispatch import record
-from torchlike._core.dispatch.registry import FACTS, NAMESPACES, OPS
+from torchlike._core.dispatch.registry import NAMESPACES, OPS, OPTIONS
 from torchlike._core.dispatch.spec import OpSpec
 from torchlike._ops import promotion
 from torchlike._runtime.first_calls.rules.registry import RULES
@@ -65,7 +65,7 @@ def card(name: str) -> Iterator[Line]:
         own = getattr(torchlike.Tensor, method, None)
         if callable(own):
             yield "method", f"Tensor.{method}", place_of(own)
-    for fact, value in sorted(FACTS.get(name, {}).items()):
+    for fact, value in sorted(OPTIONS.get(name, {}).items()):
         yield f"fact {fact}", _shown(value), _place_of_fact(fact, found)
     yield from _of_aten(name)
     if spec is not None:
@@ -127,7 +127,7 @@ def _of_spec(spec: OpSpec, found: list[Definition]) -> Iterator[Line]:
     elif spec.residuals:
         saved = "what jax.vjp saves"
     elif spec.kept_for is not None:
-        needs = FACTS.get(spec.name, {}).get("needs")
+        needs = OPTIONS.get(spec.name, {}).get("needs")
         saved = "nothing" if needs == "nothing" else f"for each gradient: {needs}"
     yield "saved", saved if spec.differentiable else "nothing: it has no gradient", here
     how = f"{spec.grad_name}: {'the rule above' if spec.from_output else 'jax.vjp of the function'}"

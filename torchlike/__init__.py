@@ -8,8 +8,12 @@ import importlib as _importlib
 import sys as _sys
 from math import e, inf, nan, pi
 
-from torchlike._runtime import blas_threads as _blas_threads
-from torchlike._runtime import interrupts as _interrupts
+from torchlike._runtime import collector as _collector
+
+_at_rest = _collector.AtRest()
+
+from torchlike._runtime import blas_threads as _blas_threads  # noqa: E402
+from torchlike._runtime import interrupts as _interrupts  # noqa: E402
 
 _blas_threads.sleep_at_once()
 _interrupts.keep()
@@ -33,10 +37,11 @@ _tracebacks.install()
 
 from torchlike import _ops as _ops  # noqa: E402 - registers the ops
 from torchlike import ops  # noqa: E402
-from torchlike._compat import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike._compat import places as _places  # noqa: E402
 from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
+from torchlike._compat import tensor_copies as _tensor_copies  # noqa: E402 - registers deepcopy
+from torchlike._compat import tensor_repr as _tensor_repr  # noqa: E402 - registers repr
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
 from torchlike._compat.qschemes import (  # noqa: E402
@@ -95,10 +100,11 @@ from torchlike._core.layouts import (  # noqa: E402
 )
 from torchlike._core.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
 from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
-from torchlike._core.printing import set_printoptions  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
-from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
+from torchlike._extensions import absent_dtypes as _absent_dtypes  # noqa: E402
+from torchlike._extensions.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
+from torchlike._runtime.printing import set_printoptions  # noqa: E402
 from torchlike.autograd.anomaly_mode import (  # noqa: E402
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
@@ -184,8 +190,9 @@ from torchlike._compat.symbolic import (  # noqa: E402
 )
 from torchlike._compat.torch_version import __version__ as __version__  # noqa: E402
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
-from torchlike._core.dispatch.tags import Tag  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
+from torchlike._functorch.apis import vmap  # noqa: E402
+from torchlike._ops.aten.tags import Tag  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,
@@ -207,7 +214,6 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
 )
 from torchlike.backends.device_modules import get_device_module  # noqa: E402
 from torchlike.compiler.torch_compile import compile  # noqa: E402
-from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.futures import Future  # noqa: E402
 from torchlike.interop import from_jax_function, to_jax_function  # noqa: E402
 from torchlike.jit._markers import _disable_dynamo as _disable_dynamo  # noqa: E402
@@ -218,6 +224,7 @@ from torchlike.serialization import load, save  # noqa: E402
 
 _places.install()
 _unsupported.make_modules()
+_at_rest.end()
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
 _LATER = _places.at_root() | {

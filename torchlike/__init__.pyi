@@ -57,7 +57,6 @@ from torchlike import special as special
 from torchlike import testing as testing
 from torchlike import utils as utils
 from torchlike import version as version
-from torchlike.ops._aten import prims_common as _prims_common
 from torchlike._compat import configuration as __config__
 from torchlike._compat import core as _C
 from torchlike._compat import print_settings as _tensor_str
@@ -68,6 +67,7 @@ from torchlike._compat.devices import cpu as cpu
 from torchlike._compat.devices import mps as mps
 from torchlike._compat.devices import mtia as mtia
 from torchlike._compat.devices import xpu as xpu
+from torchlike._runtime.printing import set_printoptions as set_printoptions
 from torchlike._compat.qschemes import per_channel_affine as per_channel_affine
 from torchlike._compat.qschemes import per_channel_affine_float_qparams as per_channel_affine_float_qparams
 from torchlike._compat.qschemes import per_channel_symmetric as per_channel_symmetric
@@ -103,6 +103,7 @@ from torchlike._compat.symbolic import sym_not as sym_not
 from torchlike._compat.symbolic import sym_sqrt as sym_sqrt
 from torchlike._compat.symbolic import sym_sum as sym_sum
 from torchlike._compat.typed_storage import TypedStorage as TypedStorage
+from torchlike._extensions.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._core.devices import device as device
 from torchlike._core.devices import get_default_device as get_default_device
 from torchlike._core.devices import set_default_device as set_default_device
@@ -128,12 +129,9 @@ from torchlike._core.layouts import sparse_coo as sparse_coo
 from torchlike._core.layouts import sparse_csc as sparse_csc
 from torchlike._core.layouts import sparse_csr as sparse_csr
 from torchlike._core.layouts import strided as strided
-from torchlike._core.printing import set_printoptions as set_printoptions
 from torchlike._core.size import Size as Size
-from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
-from torchlike._core.dispatch.tags import Tag as Tag
-from torchlike.jit._script import ScriptFunction as ScriptFunction
-from torchlike.jit._script import ScriptModule as ScriptModule
+from torchlike._functorch.apis import vmap as vmap
+from torchlike._ops.aten.tags import Tag as Tag
 from torchlike._subclasses import active_mode as _guards
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
@@ -166,12 +164,14 @@ from torchlike.backends.device_modules import get_device_module as get_device_mo
 from torchlike.compiler import inductor as _inductor
 from torchlike.compiler.torch_compile import compile as compile
 from torchlike.func import older_vmap as _vmap_internals
-from torchlike.func.vmap import vmap as vmap
 from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.interop import to_jax_function as to_jax_function
+from torchlike.jit._script import ScriptFunction as ScriptFunction
+from torchlike.jit._script import ScriptModule as ScriptModule
 from torchlike.library import classes as classes
 from torchlike.nn import conversion_switches as __future__
+from torchlike.ops._aten import prims_common as _prims_common
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.porting.torch_alias import install_alias as install_alias
 from torchlike.random import default_generator as default_generator

@@ -17,11 +17,12 @@ from typing import Any
 
 from torchlike._compat.places import FUNCTIONAL as _FUNCTIONAL
 from torchlike._core import modes as _modes
-from torchlike._core import protocol as _protocol
-from torchlike._core.dispatch import asking as _asking
+from torchlike._core import overrides as _overrides
 from torchlike._core.dispatch.registry import NAMESPACES as _NAMESPACES
-from torchlike._core.protocol import Result as _Result
-from torchlike._core.protocol import no_protocol as _no_protocol
+from torchlike._core.overrides import Result as _Result
+from torchlike._core.overrides import no_function as _no_function
+from torchlike._extensions.overrides import code_exchange as _code_exchange
+from torchlike._extensions.overrides import protocol as _protocol
 from torchlike.tensor import Tensor, not_converted
 
 __all__ = [
@@ -43,17 +44,17 @@ __all__ = [
     "wrap_torch_function",
 ]
 
-_protocol.wake()
+_overrides.enable()
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Return whether a mode is on, or an argument's class has ``__torch_function__`` and is asked.
     TypeError for what cannot be iterated over."""
-    if _protocol.state.off:
+    if _overrides.state.off:
         return False
     if not isinstance(relevant_args, Iterable):
         raise TypeError("expected a sequence")
-    return bool(_protocol.state.modes or _protocol.overloaded(relevant_args))
+    return bool(_overrides.state.modes or _protocol.overloaded(relevant_args))
 
 
 def has_torch_function_unary(value: Any) -> bool:
@@ -145,12 +146,12 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 def _get_current_function_mode() -> TorchFunctionMode | None:
-    modes = _protocol.state.modes
+    modes = _overrides.state.modes
     return modes[-1] if modes else None
 
 
 def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
-    return list(_protocol.state.modes)
+    return list(_overrides.state.modes)
 
 
 def _push_mode(mode: TorchFunctionMode) -> None:
@@ -175,8 +176,8 @@ class enable_reentrant_dispatch(_protocol.EnableTorchFunction):
     def __enter__(self) -> None:
         super().__enter__()
         self._recorded = _modes.current.grad_enabled
-        if _protocol.state.outside:
-            _modes.current.grad_enabled = _protocol.state.outside[-1]
+        if _overrides.state.outside:
+            _modes.current.grad_enabled = _overrides.state.outside[-1]
 
     def __exit__(self, *exc: object) -> None:
         _modes.current.grad_enabled = self._recorded
@@ -187,7 +188,7 @@ def redispatch_function(
     func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> _Result:
     """Run the call without asking the classes of its arguments."""
-    with _protocol.DisableTorchFunctionSubclass():
+    with _overrides.DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
 
@@ -221,18 +222,18 @@ def _module(space: str) -> ModuleType:
 def _public() -> Iterator[tuple[Any, str, str, Any]]:
     """Yield owner (a module, Tensor, or a property), path, name and function of each public
     function that asks."""
-    for space, name, function in _asking.functions(_NAMESPACES):
+    for space, name, function in _code_exchange.functions(_NAMESPACES):
         if not name.startswith("_"):
             yield _module(space), ".".join(filter(None, ("torch", space))), name, function
             if not space and name in _IN_FUNCTIONAL:
                 yield import_module("torchlike.functional"), "torch.functional", name, function
-    for function in _asking.of_rooms_above():
+    for function in _code_exchange.of_rooms_above():
         room = function.__module__.partition(".")[2]
         if room in ("nn.init", "_compat.symbolic"):
             path = "nn.init" if room == "nn.init" else ""
             owner = _module(path)
             yield owner, ".".join(filter(None, ("torch", path))), function.__name__, function
-    for name, value in _asking.attributes():
+    for name, value in _code_exchange.attributes():
         if isinstance(value, property):
             yield value, f"torch.Tensor.{name}", "__get__", value.__get__
             if value.fset is not None:
@@ -243,8 +244,8 @@ def _public() -> Iterator[tuple[Any, str, str, Any]]:
 
 def _silent() -> Iterator[tuple[str, str, Any]]:
     """Yield path, name and function (or class) of each public one that does not ask."""
-    asking = {id(f) for _, _, f in _asking.functions(_NAMESPACES)}
-    asking.update(map(id, _asking.of_rooms_above()))
+    asking = {id(f) for _, _, f in _code_exchange.functions(_NAMESPACES)}
+    asking.update(map(id, _code_exchange.of_rooms_above()))
     for space in ("", "functional", "nn.functional", "nn.init", "linalg", "fft", "special"):
         there = {**_NAMESPACES.get(space, {}), **vars(_module(space))}
         for name, value in there.items():
@@ -339,7 +340,10 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Return whether a function is a method of Tensor or the accessor of a property of it."""
-    return func in _asking.accessors() or getattr(func, "__name__", "") in ("__get__", "__set__")
+    return func in _code_exchange.accessors() or getattr(func, "__name__", "") in (
+        "__get__",
+        "__set__",
+    )
 
 
 @functools.cache
@@ -349,7 +353,7 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     for functions in get_overridable_functions().values():
         for function in functions:
             found[function] = _answering(function)
-    for function in _asking.of_rooms_above():  # those of nn.init that write
+    for function in _code_exchange.of_rooms_above():  # those of nn.init that write
         found.setdefault(function, _answering(function))
     return found
 
@@ -368,4 +372,4 @@ def _answering(function: Any) -> Callable[..., Any]:
     return answer
 
 
-_disabled_torch_function_impl = _no_protocol
+_disabled_torch_function_impl = _no_function

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat import functions as f
 from torchlike._core.dtypes import get_default_dtype
+from torchlike._ops import functions as f
 from torchlike._runtime.lazy import LazyModule
 from torchlike.random import Generator
 from torchlike.tensor import Tensor

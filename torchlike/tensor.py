@@ -6,31 +6,50 @@ defaults, so that making an op's result sets only what differs (two attributes).
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import math
 import warnings
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import jax
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, layouts, modes, printing, protocol, views
+from torchlike._core import devices, dtypes, errors, layouts, modes, overrides, views
 from torchlike._core.cells import KINDS
-from torchlike._core.python_values import PythonValues
+from torchlike._core.overrides import CLASS_OF, TensorMeta
 from torchlike._core.size import Size, size_of
 from torchlike._core.storage import Storage, device_array
-from torchlike._core.stored_values import StoredValues
-from torchlike._core.tensor_class import CLASS_OF, TensorMeta
-from torchlike._core.tensor_copies import TensorCopies, set_state
-from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._core.tensor_values import PythonValues, StoredValues
 from torchlike._core.views import Geometry, View
+from torchlike._runtime.function_objects import copy_of
 
 if TYPE_CHECKING:
     from torchlike._core.tape import AccumulateGrad
 
+#: The attributes that are the tensor itself; anything else in __dict__ is the user's.
+FIELDS = frozenset(
+    (
+        "_storage",
+        "_view",
+        "_base",
+        "_requires_grad",
+        "_node",
+        "_output_nr",
+        "_grad",
+        "_history",
+        "_made_by",
+        "_accumulator",
+        "_hooks",
+        "_inference",
+        "_retained",
+    )
+)
 
-class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
+
+class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
     """A multi-dimensional array with PyTorch's interface, on an immutable ``jax.Array`` in a cell.
 
     Made by the creation functions (``torchlike.tensor``, ``zeros``, ``randn``, …), by
@@ -72,19 +91,15 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     _inference: bool = False
     #: Whether ``.data`` gave it.
     _is_data: bool = False
-    #: Given by rooms above (see ``extension``): how a stale view finds its history, and what
+    #: Given by rooms above (see `add_method`): how a stale view finds its history, and what
     #: ``Tensor(2, 3)`` and ``Tensor([…])`` are.
     _rejoin_history: Callable[[], None]
-    #: What is done before a write through ``.data``.
-    _about_to_write_data: Callable[[], None]
     _legacy_new: Callable[..., Tensor]
-    #: How a DTensor prints; None for what is none.
-    _repr_on_mesh: Callable[[], str | None]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
             return Tensor._legacy_new(*args, **kwargs)
-        protocol.wake()
+        overrides.enable()
         self = object.__new__(cls)
         if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
             args, kwargs = args[:1], {}
@@ -107,20 +122,20 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         """Run the function as on plain tensors, and make its results instances of the class, for a
         subclass that has no method of its own. NotImplemented where a type is no base of it.
         """
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented
-        with protocol.DisableTorchFunctionSubclass():
+        with overrides.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
         return result if func in not_converted() else _converted(result, cls)
 
     #: Whether the class has a ``__torch_dispatch__`` of its own.
     _handles: bool = False
     #: What a class does with operators below autograd; Tensor's own has no part in it.
-    __torch_dispatch__: Any = protocol.no_dispatch
+    __torch_dispatch__: Any = overrides.no_dispatch
 
     # -- geometry ----------------------------------------------------------------------------------
 
@@ -263,10 +278,6 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         start = self._storage.data_ptr()
         return start and start + self.storage_offset() * self.itemsize
 
-    def untyped_storage(self) -> UntypedStorage:
-        """Return the storage, as an object that can be compared and measured."""
-        return UntypedStorage(self._storage)
-
     def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point
 
@@ -336,8 +347,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
             raise RuntimeError(errors.INFERENCE_GRAD)
         flag = bool(requires_grad)
         if flag is not self._requires_grad:
-            if modes.current.capture is not None:
-                modes.current.capture.field_write(self, "requires_grad_()")
+            modes.running_capture().field_write(self, "requires_grad_()")
             self._requires_grad = flag
             modes.epoch.advance()  # compiled programs ask again which leaves want gradients
         return self
@@ -375,8 +385,9 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def grad(self) -> Tensor | None:
         """The accumulated gradient, or None."""
         grad = self._held_grad()
-        if modes.current.capture is not None:
-            modes.current.capture.check_gradient(grad)
+        capture = modes.current.capture
+        if capture is not None:
+            capture.check_gradient(grad)
         node = self._node
         unset = grad is None and self._requires_grad
         if unset and node is not None and not node.retains_grad(self._output_nr):
@@ -429,9 +440,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     @property
     def retains_grad(self) -> bool:
-        capture = modes.current.capture
-        if capture is not None:
-            capture.retains_grad_seen(self)
+        modes.running_capture().retains_grad_seen(self)
         if self._node is None:
             return self._retained
         return self._node.retains_grad(self._output_nr)
@@ -456,8 +465,9 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def _alias(self) -> Tensor:
         """Return another tensor on the same storage and view, with no autograd history."""
         t = Tensor._on(self._storage, self._view)
-        if modes.current.capture is not None:
-            modes.current.capture.adopt_view(t)
+        capture = modes.current.capture
+        if capture is not None:
+            capture.adopt_view(t)
         return t
 
     @property
@@ -484,9 +494,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
-        capture = modes.current.capture
-        if capture is not None:
-            capture.data_write(self, value)
+        modes.running_capture().data_write(self, value)
         old, storage, view = self._storage, value._storage, value._view
         if old.is_placed and not storage.is_placed and old.shape == value.shape:
             storage, view = old.alike(value._read()), None  # what has a place on a mesh keeps it
@@ -502,64 +510,22 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     __hash__ = object.__hash__
 
-    # -- printing ----------------------------------------------------------------------------------
-
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        own, cell = type(self), self._storage.cell
-        if type(cell) in KINDS:
-            text = cell.shown(self)
-            if text is not None:
-                return text
-        if modes.current.capture is not None:  # no values yet: say what is known
-            size = tuple(self.shape)
-            return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
-        if self._storage_spans_devices():
-            text = self._repr_on_mesh()
-            if text is not None:
-                return printing.parameter_repr(text) if getattr(self, "_is_param", False) else text
-        dtype, default = self.dtype, dtypes.get_default_dtype()
-        grad_fn = self.grad_fn
-        values: Any = self
-        if tensor_contents is None:
-            if self.is_meta:
-                values = self._read()
-            else:
-                with protocol.without_dispatch_modes():
-                    values = self.detach()._value("print(tensor)")
-        text = printing.tensor_repr(
-            values,
-            dtype=dtype.name,
-            is_default_dtype=dtype in (default, default.to_complex()),
-            device=str(self.device),
-            is_default_device=self.device == devices.get_default_device(),
-            requires_grad=self.requires_grad,
-            grad_fn=None if grad_fn is None else grad_fn.short_name(),
-            # Parameter itself says of the class that it is one, other classes of an instance.
-            prefix="tensor(" if own is Tensor or "_is_param" in vars(own) else f"{own.__name__}(",
-            is_parameter_like=getattr(self, "_is_param", False),
-            contents=tensor_contents,
-        )
-        return printing.parameter_repr(text) if getattr(own, "_is_param", False) else text
-
-    def _storage_spans_devices(self) -> bool:
-        """Return whether the array lies on a mesh of devices, so that it may be a DTensor."""
-        return isinstance(getattr(self._storage.cell, "sharding", None), jax.sharding.NamedSharding)
-
-    def __format__(self, spec: str) -> str:
-        if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
-            return self._value("format(tensor)").item().__format__(spec)
-        return object.__format__(self, spec)
-
     # -- pickles -----------------------------------------------------------------------------------
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
-        capture = modes.current.capture
-        if capture is not None:
-            capture.refuse_value("pickle", "saving outside the jitted function")
+        modes.running_capture().refuse_value("pickle", "saving outside the jitted function")
         # The whole storage goes along, once however many tensors share it, and a result comes back
         # as a leaf, as in PyTorch: a pruned module, which holds one, can be pickled.
         state = self.__getstate__()
         return _rebuild, (type(self), self._storage, self._view, self.requires_grad, state)
+
+    def __getstate__(self) -> Any:
+        """Return what was set on the tensor: its attributes, or None. Where its class has slots,
+        these and the slots that are filled."""
+        own = {k: v for k, v in self.__dict__.items() if k not in FIELDS} or None
+        names = copyreg._slotnames(type(self))  # type: ignore[attr-defined]
+        slots = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return (own, slots) if slots else own
 
 
 # `__torch_function__` and errors call an accessor by the name of its function.
@@ -567,6 +533,27 @@ for _name, _value in vars(Tensor).items():
     _function: Any = _value.fget if isinstance(_value, property) else _value
     if getattr(_function, "__name__", "") == "<lambda>":
         _function.__name__, _function.__qualname__ = _name, f"Tensor.{_name}"
+
+
+def add_method(name: str, function: Any, of: type = Tensor) -> None:
+    """Put a method on Tensor, or on another class of a room below. TypeError when the name is
+    taken.
+
+    Tensor gets an object of its own: ``__torch_function__`` tells ``torch.add`` from
+    ``torch.Tensor.add``.
+    """
+    if name in of.__dict__:
+        raise TypeError(f"{of.__name__}.{name} is defined twice")
+    if of is Tensor and isinstance(function, FunctionType):
+        function = copy_of(function, name)
+        function.__module__, function.__qualname__ = "torchlike", f"Tensor.{name}"
+    elif of is Tensor and isinstance(function, property):
+        parts: tuple[Any, ...] = (function.fget, function.fset, function.fdel)
+        function = property(
+            *(copy_of(f, name) if isinstance(f, FunctionType) else f for f in parts),
+            doc=function.__doc__,
+        )
+    setattr(of, name, function)
 
 
 def all_attributes() -> dict[str, Any]:
@@ -581,7 +568,7 @@ def not_converted() -> frozenset[Any]:
     return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
 
 
-def _converted(result: Any, cls: type[Tensor]) -> protocol.Result:
+def _converted(result: Any, cls: type[Tensor]) -> overrides.Result:
     """Make tensors in a result, also in tuples and lists, instances of a class."""
     if cls is Tensor:
         return result
@@ -639,3 +626,23 @@ def _rebuild(
     t = cls._on(storage, view)
     t._requires_grad = requires_grad
     return set_state(t, state)
+
+
+def set_state(t: Any, state: Any) -> Any:
+    """Give ``t`` what ``__getstate__`` told of another tensor, which its class may take in a way of
+    its own; return it."""
+    if hasattr(t, "__setstate__"):
+        t.__setstate__(state)
+        return t
+    for part in parts_of_state(state):
+        for name, value in part.items():
+            setattr(t, name, value)
+    return t
+
+
+def parts_of_state(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return attributes and slots. RuntimeError for a tuple of another length."""
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    own, slots = state if isinstance(state, tuple) else (state, None)
+    return own or {}, slots or {}

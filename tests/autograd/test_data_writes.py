@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import torchlike as torch
-from torchlike._core.dispatch import data_writes
+from torchlike.autograd import data_writes
 
 
 @pytest.fixture(autouse=True)

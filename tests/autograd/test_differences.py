@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import torchlike as torch
-from torchlike._core.dispatch import data_writes
 from torchlike._core.errors import JitCaptureError
-from torchlike.autograd import gradcheck, set_strict_in_place
+from torchlike.autograd import data_writes, gradcheck, set_strict_in_place
 from torchlike.autograd.function import once_differentiable
 from torchlike.autograd.graph import (
     allow_mutation_on_saved_tensors,

@@ -3,21 +3,23 @@
 import pytest
 
 import torchlike
-from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.autocast import POLICIES, declare
-from torchlike._core.dispatch.registry import FACTS, NAMESPACES, OPS, composite, names_with, op
+from torchlike._core.dispatch.registry import NAMESPACES, OPS, OPTIONS, composite, names_with, op
 from torchlike._core.dispatch.schema import Input
+from torchlike._core.dispatch.spec import AUTOCAST, declare_autocast
+from torchlike._extensions.overrides import python_signatures
 from torchlike.ops._aten.schemas.tags import tags_of
 from torchlike.utils.flop_counter import FlopCounterMode
 
 
-def test_a_fact_that_there_is_not_is_refused():
+def test_an_option_that_there_is_not_is_refused():
     def halved_again(input: Input):
         return input / 2
 
-    with pytest.raises(TypeError, match="halved_again says what is no fact of ops: colour"):
+    with pytest.raises(TypeError, match="halved_again is defined with what is no option: colour"):
         op(namespaces=(), method=False, colour="red")(halved_again)
-    with pytest.raises(TypeError, match="halved_again says what is no fact of ops: elementwise"):
+    with pytest.raises(
+        TypeError, match="halved_again is defined with what is no option: elementwise"
+    ):
         composite(namespaces=(), method=False, elementwise=True)(halved_again)
     assert "halved_again" not in OPS
 
@@ -25,13 +27,13 @@ def test_a_fact_that_there_is_not_is_refused():
 @pytest.mark.parametrize("policies", ["lowest", {"tpu": "low"}, {"cpu": "lowest"}])
 def test_a_policy_of_autocast_that_there_is_not_is_refused(policies):
     with pytest.raises(ValueError, match="op halved_again: there is no autocast policy"):
-        declare("halved_again", policies)
-    assert not any("halved_again" in names for names in POLICIES.values())
+        declare_autocast("halved_again", policies)
+    assert not any("halved_again" in names for names in AUTOCAST.values())
 
 
 def test_a_policy_is_for_all_devices_or_for_some():
-    assert [POLICIES[device]["mm"] for device in ("cpu", "cuda", "xla")] == ["low"] * 3
-    assert [POLICIES[device].get("exp") for device in ("cpu", "cuda", "xla")] == [
+    assert [AUTOCAST[device]["mm"] for device in ("cpu", "cuda", "xla")] == ["low"] * 3
+    assert [AUTOCAST[device].get("exp") for device in ("cpu", "cuda", "xla")] == [
         None,
         "float32",
         None,
@@ -39,9 +41,9 @@ def test_a_policy_is_for_all_devices_or_for_some():
 
 
 def test_an_op_and_the_function_that_calls_it_share_what_is_asked_by_name():
-    assert FACTS["mse_loss"]["autocast"] == "float32"
+    assert OPTIONS["mse_loss"]["autocast"] == "float32"
     assert OPS["mse_loss_op"].name == "mse_loss"
-    assert forms.table("nn.functional")["mse_loss"].by_position == ("input", "target")
+    assert python_signatures.table("nn.functional")["mse_loss"].by_position == ("input", "target")
 
 
 def test_tags_follow_from_definitions():
@@ -73,4 +75,4 @@ def test_functions_that_are_said_to_be_zero_at_zero_are():
 def test_flops_are_counted_by_the_definitions():
     with FlopCounterMode(display=False) as counter:
         torchlike.addmm(torchlike.ones(4), torchlike.ones(2, 3), torchlike.ones(3, 4))
-    assert counter.get_total_flops() == FACTS["addmm"]["flops"]((4,), (2, 3), (3, 4)) == 48
+    assert counter.get_total_flops() == OPTIONS["addmm"]["flops"]((4,), (2, 3), (3, 4)) == 48

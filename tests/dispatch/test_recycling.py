@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._core.dispatch import recycling
+from torchlike._runtime import recycling
 
 N = 1 << 14
 

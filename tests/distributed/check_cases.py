@@ -209,3 +209,66 @@ def case_plain_tensors_beside_dtensors():
     assert count.full_tensor().tolist() == [2.0] * 8
     assert step(torch.tensor([rank])).tolist() == [rank]
     assert count.full_tensor().tolist() == [3.0] * 8
+
+
+class GatheredByGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.index_select(0, g.long())
+
+
+def backward_alone(make):
+    """Have one rank's cotangent fail in a backward that runs by itself: no rank gets a gradient."""
+    rank = dist.get_rank()
+    net, run = make()
+    good = torch.tensor([0.0, 1.0, 2.0])
+    for _ in range(2):
+        run(net).backward(good)
+    before = own_part(net.grad)
+    assert any(before)
+    wrong = torch.tensor([0.0, 1.0, 9.0]) if rank == 1 else good
+    with pytest.raises(IndexError, match="index out of range in self"):
+        run(net).backward(wrong)
+    assert own_part(net.grad) == before
+    run(net).backward(good)
+    assert own_part(net.grad) != before
+
+
+def case_a_backward_with_collectives():
+    @torch.compile(fullgraph=True)
+    def run(x):
+        total = x.detach().sum()
+        dist.all_reduce(total)
+        return GatheredByGradient.apply(x * total)
+
+    backward_alone(lambda: (torch.ones(3, requires_grad=True), run))
+
+
+def case_a_backward_over_lines():
+    n = dist.get_world_size()
+    mesh = init_device_mesh("cpu", (n // 2, 2), mesh_dim_names=("dp", "tp"))
+
+    @torch.compile(fullgraph=True)
+    def run(x):
+        for name in ("dp", "tp"):
+            total = x.detach().sum()
+            dist.all_reduce(total, group=mesh[name].get_group())
+            x = x * total
+        return GatheredByGradient.apply(x)
+
+    backward_alone(lambda: (torch.ones(3, requires_grad=True), run))
+
+
+def case_a_backward_beside_dtensors():
+    count = distribute_tensor(torch.ones(8), line(), [Shard(0)])
+
+    @torch.compile(fullgraph=True)
+    def run(x):
+        count.add_(1)
+        return GatheredByGradient.apply(x)
+
+    backward_alone(lambda: (torch.ones(3, requires_grad=True), run))

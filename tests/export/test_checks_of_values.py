@@ -176,8 +176,56 @@ def test_a_function_of_jax_gives_a_word():
     with pytest.raises(IndexError, match="index out of range in self"):
         program.checks.raise_for(word)
     assert torch.export.to_jax(nn.ReLU(), (X,), checks=True).checks is None
-    with pytest.raises(NotImplementedError, match="dynamic shapes"):
-        torch.export.to_jax(nn.ReLU(), (X,), checks=True, dynamic_shapes=({0: "n"},))
+
+
+ROWS, PLACES = torch.export.Dim("rows"), torch.export.Dim("places")
+#: A function; what it takes and what it refuses, of so many rows; which sizes may be any.
+DYNAMIC = {
+    "gather": (
+        lambda x, i: x.gather(0, i),
+        lambda n: (torch.ones(n), T([0, n - 1, 0])),
+        lambda n: (torch.ones(n), T([0, n, 0, 0])),
+        ({0: ROWS}, {0: PLACES}),
+    ),
+    "take": (
+        lambda x, i: x.take(i),
+        lambda n: (torch.ones(n, 2), T([0, -2 * n, n])),
+        lambda n: (torch.ones(n, 2), T([0, 2 * n])),
+        ({0: ROWS}, {0: PLACES}),
+    ),
+    "nll_loss": (
+        F.nll_loss,
+        lambda n: (torch.ones(n, 3), torch.ones(n, dtype=torch.int64)),
+        lambda n: (torch.ones(n, 3), torch.arange(n) + 4 - n),
+        ({0: ROWS}, {0: ROWS}),
+    ),
+    "cholesky": (
+        torch.linalg.cholesky,
+        lambda n: (torch.eye(3).repeat(n, 1, 1),),
+        lambda n: (torch.eye(3).repeat(n, 1, 1) * (n - 1.5 - torch.arange(n))[:, None, None],),
+        ({0: ROWS},),
+    ),
+}
+
+
+@pytest.mark.sampled(every=4)
+@pytest.mark.parametrize("case", DYNAMIC)
+def test_a_function_of_jax_whose_sizes_are_its_callers_gives_a_word(case):
+    function, right, wrong, shapes = DYNAMIC[case]
+    program = torch.export.to_jax(Of(function), right(3), checks=True, dynamic_shapes=shapes)
+
+    def call(given):
+        return program.exported.call({}, {}, *[x.jax() for x in given])
+
+    for n in (1, 2, 5):
+        result, word = call(right(n))
+        program.checks.raise_for(word)
+        np.testing.assert_allclose(result, function(*right(n)).numpy())
+        _, word = call(wrong(n))
+        with pytest.raises(Exception) as raised:
+            program.checks.raise_for(word)
+        found = raised.type, str(raised.value).partition("\n  Found by")[0]
+        assert found == error_of(function, *wrong(n))
 
 
 ATTACKS = {

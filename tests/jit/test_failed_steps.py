@@ -137,6 +137,88 @@ def test_synchronize_tells():
     torch.cpu.synchronize()
 
 
+def gradients(training):
+    return [None if p.grad is None else p.grad.tolist() for p in training.net.parameters()]
+
+
+@pytest.mark.parametrize("calls", [1, 3], ids=["general", "generated"])
+def test_a_step_that_fails_leaves_no_gradient_where_it_was_to_make_one(calls):
+    training = Training()
+    for _ in range(calls):
+        training.run(IDS, GOOD)
+    assert None not in gradients(training)
+    with pytest.raises(IndexError, match="Target 5"):
+        training.run(IDS, BAD).item()
+    assert gradients(training) == [None] * 5
+    training.run(IDS, GOOD)
+    assert None not in gradients(training)
+
+
+@pytest.mark.parametrize("calls", [1, 3], ids=["general", "generated"])
+def test_a_step_that_fails_leaves_a_gradient_that_it_would_have_added_to(calls):
+    net = nn.Linear(3, 2)
+    step = torch.jit(lambda x, y: F.cross_entropy(net(x), y).backward())
+    ones, good = torch.ones(2, 3), torch.tensor([0, 1])
+    for _ in range(calls + 1):
+        step(ones, good)
+    before = [p.grad.tolist() for p in net.parameters()]
+    step(ones, torch.tensor([0, 2]))
+    with pytest.raises(IndexError, match="Target 2"):
+        torch.cpu.synchronize()
+    assert [p.grad.tolist() for p in net.parameters()] == before
+
+
+def test_a_gradient_that_somebody_bound_since_stays():
+    training = Training()
+    training.run(IDS, GOOD)
+    training.run(IDS, GOOD)
+    training.run(IDS, BAD)
+    weight = training.net[3].weight
+    weight.grad = own = torch.ones(5, 8)
+    with pytest.raises(IndexError, match="Target 5"):
+        torch.cpu.synchronize()
+    assert weight.grad is own
+    assert training.net[3].bias.grad is None
+
+
+def test_the_gradients_of_an_argument_are_taken_back():
+    @torch.jit
+    def f(x, i):
+        x.grad = None
+        (x[i] * 2).sum().backward()
+
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        f(x, torch.tensor([1]))
+    assert x.grad.tolist() == [0, 2, 0]
+    f(x, torch.tensor([3]))
+    with pytest.raises(IndexError, match="index 3"):
+        torch.cpu.synchronize()
+    assert x.grad is None
+
+
+class GatheredByGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.index_select(0, g.long())
+
+
+def test_a_backward_that_fails_leaves_gradients_as_they_were():
+    f = torch.jit(lambda x: GatheredByGradient.apply(x))
+    x = torch.ones(3, requires_grad=True)
+    good, bad = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 3.0])
+    for _ in range(2):
+        f(x).backward(good)
+    assert x.grad.tolist() == [0, 2, 4]
+    with pytest.raises(IndexError, match="index out of range in self"):
+        f(x).backward(bad)
+    assert x.grad.tolist() == [0, 2, 4]
+
+
 def test_a_first_call_that_fails_leaves_nothing_behind():
     training = Training(dropout=0.5)
     before, random = training.state(), torch.get_rng_state()

@@ -414,8 +414,16 @@ def test_what_cannot_be_written_back_names_the_line_that_changes_it(function, co
         torch.jit(function)(row(1), container)
     assert f"test_given.py:{first + 1}" in str(caught.value)
     assert container == before
-    with pytest.warns(RuntimeWarning, match="runs eagerly"):
-        torch.compile(function)(row(1), container)
+    if function is _kept:  # a function that may fall back puts the caller's own there
+        f, others = torch.compile(function), []
+        f(row(1), container)
+        assert keeper.kept is container
+        f(row(1), others)
+        assert keeper.kept is others
+        assert (f.compiles, f.ran_eagerly) == (1, False)
+    else:
+        with pytest.warns(RuntimeWarning, match="runs eagerly"):
+            torch.compile(function)(row(1), container)
     assert len(container) == 1
     container.clear()
 

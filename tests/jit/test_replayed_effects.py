@@ -141,27 +141,39 @@ def test_objects_and_classes_count_on():
     assert (f.compiles, counter.n, Counter.everywhere) == (1, 8, 4)
 
 
-@pytest.mark.parametrize(
-    "change", ["total *= 2", "total += 0.5", "words += 'a'", "latest.appendleft(1)"]
-)
+@pytest.mark.parametrize("change", ["total *= 2", "total += 0.5"])
+def test_numbers_that_are_more_than_counters_go_on_by_one_more_program(change):
+    space = {"total": 1.5}
+    exec(f"def f(x):\n    global total\n    {change}\n    return x * 2", space)
+    f, x = torch.compile(space["f"]), torch.ones(2)
+    expected = {"total": 1.5}
+    for _ in range(5):
+        f(x)
+        exec(change, expected)
+        assert space["total"] == expected["total"]
+    assert (f.compiles, f.ran_eagerly) == (2, False)
+
+
+@pytest.mark.parametrize("change", ["words += 'a'", "latest.appendleft(1)"])
 def test_what_cannot_be_done_again_runs_eagerly(change):
-    space = {"total": 1, "words": "", "latest": collections.deque()}
+    space = {"words": "", "latest": collections.deque()}
     name = change.split()[0].split(".")[0]
     exec(f"def f(x):\n    global {name}\n    {change}\n    return x * 2", space)
     f = torch.compile(space["f"])
     x = torch.ones(2)
-    f(x), f(x)
+    for _ in range(3):
+        f(x)
     with pytest.warns(RuntimeWarning, match=f"runs eagerly.*{name}"):
         f(x)
     f(x)
-    expected = {"total": 1, "words": "", "latest": collections.deque()}
-    for _ in range(4):
+    expected = {"words": "", "latest": collections.deque()}
+    for _ in range(5):
         exec(change, expected)
     assert space[name] == expected[name]
-    assert (f.compiles, f.ran_eagerly) == (3, True)
+    assert (f.compiles, f.ran_eagerly) == (4, True)
 
 
-def test_a_full_log_runs_eagerly():
+def test_a_full_log_loses_its_oldest_entry():
     latest = collections.deque(maxlen=3)
 
     @torch.compile
@@ -169,10 +181,8 @@ def test_a_full_log_runs_eagerly():
         latest.append(len(x))
         return x * 2
 
-    for n in (1, 2, 3, 4, 5):
+    sizes = (1, 2, 3, 4, 5, 6, 5, 1, 6, 2)
+    for i, n in enumerate(sizes, 1):
         f(torch.ones(n))
-    with pytest.warns(RuntimeWarning, match="runs eagerly"):
-        f(torch.ones(6))
-    for n in (6, 1, 6, 2):
-        f(torch.ones(n))
-    assert list(latest) == [1, 6, 2]
+        assert list(latest) == list(sizes[:i][-3:])
+        assert not f.ran_eagerly

@@ -7,7 +7,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.trace.ast_transform import bound_names
+from torchlike._jit.trace.statements import bound_names
 
 W = [
     torch.tensor([0.5, -1.5, 1.0], requires_grad=True),

@@ -3,6 +3,7 @@
 import pytest
 
 import torchlike as torch
+from torchlike._ops.indexing import indexing
 
 INDEX = torch.tensor([0, 1])
 #: Strides of x[index] for x of shape (5, 4, 3) made by zeros(3, 4, 5).permute(2, 1, 0), as PyTorch
@@ -83,3 +84,25 @@ def test_index_put_at_0_dim_indices_alone(wrap):
     assert y.tolist() == [[2, 3, 4], [1, 1, 5]]
     assert dx.tolist() == [[0, 1, 2], [3, 4, 0]]
     assert dv.item() == 5
+
+
+def test_a_write_of_which_nothing_is_recorded_makes_no_view_for_autograd(monkeypatch):
+    def refused(*args, **kwargs):
+        raise AssertionError("a view with a place in the history was made")
+
+    monkeypatch.setattr(indexing, "select", refused)
+    monkeypatch.setattr(indexing, "sliced", refused)
+    x = torch.zeros(2, 3)
+    x[0] = 1.0
+    x[1, 1:] = torch.tensor([2.0, 3.0])
+    x.data[0, 0] = 5.0
+    assert x.tolist() == [[5.0, 1.0, 1.0], [0.0, 2.0, 3.0]]
+    assert x._version == 3
+    with pytest.raises(AssertionError, match="place in the history"):
+        x[0] = torch.ones(3, requires_grad=True)
+    recorded = torch.zeros(2, requires_grad=True) * 2
+    with pytest.raises(AssertionError, match="place in the history"):
+        recorded[0] = 1.0
+    with torch.no_grad():
+        recorded[0] = 1.0
+    assert recorded.tolist() == [1.0, 0.0]

@@ -1,9 +1,11 @@
 """sort, topk, median, mode, quantile, searchsorted, unique and counts."""
 
+import jax
 import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike._ops.reduce.sorting import sorted_with_index
 
 X = torch.tensor([[3.0, 1.0, 2.0, 1.0], [0.0, -1.0, 5.0, 5.0]])
 N = X.numpy().copy()
@@ -100,3 +102,24 @@ def test_nan_of_either_sign_is_the_largest(dtype, jitted) -> None:
     topk = torch.jit(torch.topk) if jitted else torch.topk
     assert topk(x, 4).indices.tolist() == [0, 2, 3, 1]
     assert topk(x, 5, largest=False).indices.tolist() == [4, 1, 3, 0, 2]
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="a form for XLA's CPU backend")
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "uint8", "bool"])
+def test_elements_and_places_are_sorted_as_one_integer(dtype, descending):
+    """Ties, both zeros, NaN of both signs, denormals: the order of the form with two operands."""
+    x = (np.random.default_rng(0).standard_normal((8, 40)) * 3).astype(dtype)
+    if x.dtype.kind == "f":
+        x[:, ::5], x[:, 1::7], x[:, 2::9] = 0.0, -0.0, 1e-45
+        x[:, 3], x[:, 7], x[:, 11], x[:, 13] = np.nan, -np.nan, np.inf, -np.inf
+    compiled = jax.jit(sorted_with_index, static_argnums=(1, 2))
+    values, index = compiled(x, 1, descending)
+    # NumPy's order, NaN last; reversed before and after where the largest is first.
+    row = np.argsort(x[:, ::-1] if descending else x, 1, kind="stable")
+    expected = (x.shape[1] - 1 - row)[:, ::-1] if descending else row
+    np.testing.assert_array_equal(index, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, expected, 1))
+    text = compiled.lower(x, 1, descending).compile().as_text()
+    (line,) = (line for line in text.splitlines() if " sort(" in line)
+    assert " s64[" in line

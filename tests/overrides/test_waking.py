@@ -6,12 +6,12 @@ import sys
 import pytest
 
 import torchlike as torch
-from torchlike._core import protocol
-from torchlike._core.dispatch import asking
+from torchlike._core import overrides
+from torchlike._extensions.overrides import code_exchange
 
 PROGRAM = """
 import torchlike as torch
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike._core.dispatch.call import function_of
 
 held = torch.add, torch.Tensor.add, torch.nn.functional.relu, torch.reshape, torch.Tensor.shape.fget
@@ -23,9 +23,9 @@ class Kept(torch.Tensor):
     pass
 
 torch.nn.Parameter(x)
-assert not protocol.is_awake() and codes == [f.__code__ for f in held]
+assert not overrides.are_enabled() and codes == [f.__code__ for f in held]
 assert type(x.as_subclass(Kept) + 1) is Kept
-assert protocol.is_awake() and not any(a is f.__code__ for a, f in zip(codes, held))
+assert overrides.are_enabled() and not any(a is f.__code__ for a, f in zip(codes, held))
 now = (torch.add, torch.Tensor.add, torch.nn.functional.relu, torch.reshape,
        torch.Tensor.shape.fget)
 assert all(a is b for a, b in zip(held, now))
@@ -39,12 +39,12 @@ def test_functions_run_their_own_code_until_a_subclass_has_an_instance():
 
 
 def test_resting_gives_the_code_back():
-    assert not protocol.is_awake()
+    assert not overrides.are_enabled()
     before = torch.add.__code__, torch.Tensor.add.__code__, torch.Tensor.shape.fget.__code__
-    protocol.wake()
+    overrides.enable()
     assert torch.add.__code__ is not before[0]
     assert (torch.ones(2) + 1).tolist() == [2, 2]
-    asking.rest()
+    code_exchange.undo()
     assert (
         torch.add.__code__,
         torch.Tensor.add.__code__,
@@ -66,7 +66,7 @@ def test_an_instance_wakes_however_it_is_made():
         lambda: Kept(x),
     ):
         assert type(make() * 2) is Kept
-        asking.rest()
+        code_exchange.undo()
 
 
 def test_errors_of_functions_are_the_same_awake():
@@ -87,7 +87,7 @@ def test_errors_of_functions_are_the_same_awake():
         lambda: x.sum(dim=7),
     )
     asleep = [said(call) for call in calls]
-    protocol.wake()
+    overrides.enable()
     assert [said(call) for call in calls] == asleep
     assert None not in asleep
 

@@ -136,6 +136,12 @@ CODE = {
         f"{name}_checked": (lambda x, name=name: getattr(torch, name)(x * 5.3, WHOLE), (3,))
         for name in ("floor_divide", "remainder", "fmod")
     },
+    "_addmm_activation": (
+        lambda v, a, b: torch._addmm_activation(v, a, b, beta=0.5, use_gelu=True),
+        (4,),
+        (2, 3),
+        (3, 4),
+    ),
     "div_rounded_op": (lambda x, y: torch.div(x * 1.03, y, rounding_mode="floor"), (3,), (3,)),
     "div_rounded_checked": (lambda x: torch.div(x * 5.3, WHOLE, rounding_mode="trunc"), (3,)),
     **{

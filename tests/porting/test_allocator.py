@@ -9,7 +9,7 @@ import jax
 import pytest
 from jax import monitoring
 
-from torchlike._core.dispatch import recycling
+from torchlike._runtime import recycling
 from torchlike.porting import allocator
 
 SOURCE = Path(allocator.__file__)

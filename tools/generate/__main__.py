@@ -22,7 +22,7 @@ def files() -> dict[Path, Callable[[], str]]:
     top, functional = NAMESPACES[""], NAMESPACES["nn.functional"]
     made = {
         package / "__init__.pyi": lambda: stubs.package(torchlike, package / "__init__.py", top),
-        package / "_core/methods.pyi": lambda: stubs.methods(tensor, package / "tensor.py"),
+        package / "_core/tensor_methods.pyi": lambda: stubs.methods(tensor, package / "tensor.py"),
         package / "nn/functional.pyi": lambda: stubs.functions(functional),
         ROOT / "docs/operators.md": lambda: page.text(NAMESPACES, tensor),
         ROOT / "docs/what-importing-changes.md": changes.text,

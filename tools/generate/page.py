@@ -9,11 +9,11 @@ from typing import Any
 import jax
 
 from tools.generate import signatures
-from torchlike._compat import absent_dtypes
 from torchlike._compat.unsupported import GAPS
 from torchlike._core import dtypes
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._core.extension import first_of
+from torchlike._extensions import absent_dtypes
+from torchlike._runtime.function_objects import first_of
 
 INTRODUCTION = """# Operators
 

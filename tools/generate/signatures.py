@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from torchlike._core.dispatch import schema
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._core.extension import first_of
+from torchlike._runtime.function_objects import first_of
 
 #: Names that may stand in a stub's annotation.
 KNOWN = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._compat import functions
 from torchlike._core.casts import NUMBERS
 from torchlike._core.dispatch.registry import export, names_with
+from torchlike._ops import functions
 from torchlike.tensor import Tensor
 
 #: Name -> the operator with a tensor and with a number on the right.

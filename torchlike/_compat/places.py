@@ -18,8 +18,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from torchlike._core.dispatch import forms
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._extensions.overrides import python_signatures
 from torchlike._runtime.patches import at_import
 
 
@@ -32,7 +32,9 @@ class Functions(NamedTuple):
 
 
 #: What PyTorch has in ``torch.functional`` as well: what it writes in Python there, and two more.
-FUNCTIONAL = Functions("", names=tuple(sorted(forms.names("") | {"broadcast_shapes", "istft"})))
+FUNCTIONAL = Functions(
+    "", names=tuple(sorted(python_signatures.names("") | {"broadcast_shapes", "istft"}))
+)
 
 #: Place -> the module that it is, by its name below this package; or name -> where the name is
 #: found, ``module`` or ``module:other_name``; or functions by namespace.
@@ -59,7 +61,10 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "_VF": Functions(""),
     "__config__": "_compat.configuration",
     "__future__": "nn.conversion_switches",
+    "_core.tensor": "tensor",  # ours: pickles name it from before the class moved
     "_compile": {"_disable_dynamo": "jit._markers"},
+    "_functorch.deprecated": "func.deprecated",
+    "_functorch.make_functional": "func.make_functional",
     "_guards": "_subclasses.active_mode",
     "_inductor": "compiler.inductor",
     "_jit_internal": {
@@ -94,7 +99,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "return_types": "_compat.return_types",
     "storage": {
         "TypedStorage": "_compat.typed_storage",
-        "UntypedStorage": "_core.untyped_storage",
+        "UntypedStorage": "_extensions.untyped_storage",
     },
     "torch_version": "_compat.torch_version",
     "types": "_compat.types",

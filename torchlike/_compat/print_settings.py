@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import printing
+from torchlike._runtime import printing
 from torchlike.tensor import Tensor
 
 __all__ = ["PRINT_OPTS"]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat import determinism
 from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
 from torchlike._core import devices, dtypes, modes
 from torchlike._core.errors import type_name, warn_once
+from torchlike._ops.creation import determinism
 from torchlike._runtime import targets, xla_flags
 from torchlike._runtime.jax_private import backends
 

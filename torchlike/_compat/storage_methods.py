@@ -9,8 +9,8 @@ import numpy as np
 from torchlike._compat.typed_storage import on_bytes
 from torchlike._core import dtypes
 from torchlike._core.errors import type_name
-from torchlike._core.extension import add_method
-from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._extensions.untyped_storage import UntypedStorage
+from torchlike.tensor import add_method
 
 
 class _Methods:

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes
-from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._extensions.untyped_storage import UntypedStorage
 
 _DTYPES = (
     dtypes.bfloat16,

@@ -13,7 +13,8 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core import protocol
+from torchlike._core import overrides
+from torchlike._core.size import SizeSymbol
 from torchlike._runtime.lazy import LazyModule
 
 #: JAX's symbolic sizes are imported with the first symbol.
@@ -117,7 +118,7 @@ class _Symbol:
         return self if self >= 0 else -self  # type: ignore[operator]
 
 
-class SymInt(_Symbol):
+class SymInt(_Symbol, SizeSymbol):
     """An int made of symbolic sizes."""
 
     def __index__(self) -> int:
@@ -241,7 +242,7 @@ def _applied(function: Callable[..., Any], *args: Any) -> Any:
 
 def _noted(made: Any) -> Any:
     """Tell the innermost recording of a number that was computed, and return it."""
-    for mode in reversed(protocol.state.dispatch_modes):
+    for mode in reversed(overrides.state.dispatch_modes):
         note = getattr(mode, "note_number", None)
         if note is not None:
             note(made)

@@ -6,7 +6,7 @@ They stand in a file that lower rooms need, so they are told of here.
 from __future__ import annotations
 
 from torchlike._compat import symbolic
-from torchlike._core.dispatch.asking import asks
+from torchlike._extensions.overrides.code_exchange import asks
 
 _TEXT = """sym_int: a
 sym_float: a

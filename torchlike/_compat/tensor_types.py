@@ -7,7 +7,7 @@ from typing import Any
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
-from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.old_constructors import of_size_or_data, of_tensor
 from torchlike.tensor import Tensor

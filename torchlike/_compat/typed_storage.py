@@ -11,12 +11,11 @@ from torchlike._compat.homes import are_also_in
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.errors import warn_once
-from torchlike._core.extension import add_method
-from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._ops.creation.exchange import asarray
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.from_data import tensor
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _DEPRECATED = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "

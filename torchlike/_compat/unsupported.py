@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from torchlike._core.dispatch.registry import NAMESPACES, export
-from torchlike._core.extension import add_method
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 class Gap(NamedTuple):
@@ -70,6 +69,7 @@ _UNBACKED = Gap(
 _PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader")
 _MONITOR = Gap("there are no counters of that kind", "torch.utils.tensorboard.SummaryWriter")
 _PACKAGE = Gap("code is not packed with models", "torch.save and a Python package")
+_EVENTS = Gap("profiles are JAX's", "torch.profiler.profile")
 _MTIA = Gap("JAX has no backend of that kind", "torch.accelerator, which asks for JAX's devices")
 
 #: namespace -> name -> gap. "Tensor" are methods, "aten" is torch.ops.aten.
@@ -245,6 +245,7 @@ GAPS: dict[str, dict[str, Gap]] = {
         _CHECKPOINT,
     ),
     "nn.functional": {"scaled_grouped_mm": _FP8},
+    "autograd.profiler": {"emit_nvtx": _EVENTS, "emit_itt": _EVENTS},
     "nn.attention": dict.fromkeys(
         ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION
     ),
@@ -291,7 +292,6 @@ _MADE_ELSEWHERE = frozenset(
         "aten",
         "cuda.jiterator",
         "sparse",
-        "library",
         "nn.attention",
         "utils.data",
         "mtia",

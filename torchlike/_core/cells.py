@@ -61,6 +61,8 @@ class StandIn:
     has_values: ClassVar[bool] = False
     #: Whether there is memory that could be shown, or written to.
     has_memory: ClassVar[bool] = True
+    #: Whether a tensor that holds it has an address.
+    has_address: ClassVar[bool] = True
     #: Whether its sum with an array is of another kind, and not written where the array was.
     adds_anew: ClassVar[bool] = False
 
@@ -111,6 +113,10 @@ class StandIn:
 
     def storage(self) -> Storage | None:
         """Return the storage of a new tensor with this value; None for an ordinary one."""
+        return None
+
+    def reduced(self, storage: Storage) -> tuple[object, ...] | None:
+        """Return what a pickle keeps of a storage that holds it; None where that is an array's."""
         return None
 
     def check_write(self, storage: Storage) -> None:

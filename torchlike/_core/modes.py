@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from torchlike._core.running_capture import RunningCapture
+from torchlike._runtime.running_capture import EAGER, RunningCapture
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from torchlike._core import devices
 
 
@@ -22,7 +23,8 @@ class _Modes(threading.local):
         self.forward_grad: bool = True
         #: What autograd.set_multithreading_enabled said.
         self.multithreading: bool = True
-        #: The torchlike.jit capture that runs in this thread, or None.
+        #: The torchlike.jit capture that runs in this thread, or None. Hot paths look here; all
+        #: others ask `running_capture` or `is_capturing`.
         self.capture: RunningCapture | None = None
         #: Whether torch.export traces a module in this thread.
         self.exporting: bool = False
@@ -92,6 +94,17 @@ class capturing:
         current.capture = self._previous
 
 
+def is_capturing() -> bool:
+    """Return whether a capture runs in this thread: tensors have no values then."""
+    return current.capture is not None
+
+
+def running_capture() -> RunningCapture:
+    """Return the capture that runs in this thread; where none does, one that does and answers what
+    is right in eager code, so that the caller need not ask which it is."""
+    return current.capture or EAGER
+
+
 def the_capture() -> RunningCapture:
     """Return the capture that runs in this thread, for code that only runs in one."""
     capture = current.capture
@@ -99,25 +112,23 @@ def the_capture() -> RunningCapture:
     return capture
 
 
-def outside() -> contextlib.AbstractContextManager[None]:
+def outside() -> AbstractContextManager[None]:
     """Have what is made inside the `with` block count as having existed before a running
     capture."""
-    return contextlib.nullcontext() if current.capture is None else current.capture.outside()
+    return running_capture().outside()
 
 
 def setting_seen(name: str, ask: Callable[[], object], tell: Callable[[Any], None]) -> None:
     """Tell a running capture that a switch outside of ``current`` is about to be read or set: its
     program is for calls that find it as ``ask`` says now; ``tell`` sets it back."""
-    if current.capture is not None:
-        current.capture.setting_seen(name, ask, tell)
+    running_capture().setting_seen(name, ask, tell)
 
 
 def table_changes(owner: object, table: object, what: str) -> None:
     """Tell a running capture that a table of ``owner`` (a dictionary, list or set of parameters,
     children, hooks, groups) is about to change, so that it remembers it. ``what`` names it in
     messages."""
-    if current.capture is not None:
-        current.capture.table_write(owner, table, what)
+    running_capture().table_write(owner, table, what)
 
 
 class Switch:
@@ -155,6 +166,11 @@ class _Epoch:
 
     def advance(self) -> None:
         self.count += 1
+
+    def advance_if_eager(self) -> None:
+        """Advance, but in a capture: it has been told of the change, and puts it back."""
+        if not is_capturing():
+            self.count += 1
 
 
 epoch = _Epoch()

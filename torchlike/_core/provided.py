@@ -2,14 +2,17 @@
 
 A `Provided` is one function that a room above gives; a `Signal` is a moment at which any number of
 functions are called. Both are declared where they are used, with a sentence, and `ALL` lists them.
-(Methods of Tensor are given by `add_method` in ``extension.py``.) tests/test_package.py says that
-each is provided once the package is imported, and by whom.
+(Methods of Tensor are given by `add_method` in ``torchlike/tensor.py``.) tests/test_package.py says
+that each is provided once the package is imported, and by whom.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+#: Everything that a lower room asks of one above.
+ALL: list[Provided | Signal] = []
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -34,9 +37,13 @@ class Provided:
         """The rooms that provide it."""
         return [] if self.function is None else [self.function.__module__]
 
-    def __call__(self, *args: object) -> Any:
+    def get(self) -> Callable[..., Any]:
+        """Return the function that is provided."""
         assert self.function is not None, f"not provided yet: {self.what}"
-        return self.function(*args)
+        return self.function
+
+    def __call__(self, *args: object) -> Any:
+        return self.get()(*args)
 
 
 class Signal:
@@ -62,5 +69,23 @@ class Signal:
             function(*args)
 
 
-#: Everything that a lower room asks of one above.
-ALL: list[Provided | Signal] = []
+class_made = Signal("a class was made that derives from Tensor or Module")
+
+
+def for_each_subclass(cls: type, tell: Callable[[type], None]) -> None:
+    """Call ``tell`` with each class that derives from ``cls``, directly or not: today's at once,
+    others when they are made (`class_made`)."""
+    for found in _below(cls):
+        tell(found)
+
+    def tell_of(made: type) -> None:
+        if issubclass(made, cls):
+            tell(made)
+
+    tell_of.__module__ = tell.__module__
+    class_made.call(tell_of)
+
+
+def _below(cls: type) -> set[type]:
+    found = type.__subclasses__(cls)
+    return set(found).union(*map(_below, found))

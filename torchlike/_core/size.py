@@ -7,7 +7,11 @@ import math
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
-from torchlike._compat.symbolic import SymInt
+
+class SizeSymbol:
+    """A number that stands for any size, such as a `SymInt`: a `Size` holds it as it is."""
+
+    __slots__ = ()
 
 
 class Size(tuple[int, ...]):
@@ -53,7 +57,7 @@ class Size(tuple[int, ...]):
 def _integer(at: int, n: Any) -> int:
     if type(n) is int:
         return n
-    if isinstance(n, SymInt):
+    if isinstance(n, SizeSymbol):
         return n  # type: ignore[return-value]  # a symbol, or the size of a ragged dimension
     if not hasattr(n, "__index__"):
         raise TypeError(

@@ -25,12 +25,12 @@ import numpy as np
 from jax import core
 
 from torchlike._core import devices, modes
-from torchlike._core.addresses import Address, address_of
 from torchlike._core.cells import KINDS
 from torchlike._core.layouts import strided
-from torchlike._core.meta import MetaArray
+from torchlike._core.provided import Provided
 from torchlike._core.views.geometry import contiguous_strides, dense_order
-from torchlike._runtime import first_calls, late_checks, shared_memory, x64
+from torchlike._runtime import first_calls, late_checks, recycling, shared_memory, x64
+from torchlike._runtime.addresses import Address, address_of
 from torchlike._runtime.mapped_files import is_private
 from torchlike._runtime.transfer import to_device
 
@@ -106,8 +106,9 @@ class Storage:
 
     def value(self) -> Any:
         """Return the contents as a jax array or a host value (a tracer while a capture runs)."""
-        if modes.current.capture is not None:
-            return modes.current.capture.read(self)
+        capture = modes.current.capture
+        if capture is not None:
+            return capture.read(self)
         return self.cell if self.host is None else self._copied(host_value)
 
     def concrete(self) -> jax.Array:
@@ -211,16 +212,16 @@ class Storage:
         """Return the values as an array, for ``what``, which no capture can do."""
         if type(self.cell) in KINDS:
             return np.asarray(self.cell)  # or its kind says why not
-        if modes.current.capture is not None:
-            modes.current.capture.refuse_value(what, instead)
+        modes.running_capture().refuse_value(what, instead)
         return self.cell if self.host is None else self.host
 
     def _become_host_buffer(self, buffer: np.ndarray) -> None:
         self.cell, self.host = None, buffer
 
     def __reduce__(self) -> tuple[object, ...]:
-        if type(self.cell) is MetaArray:
-            return _rebuild_meta, (self.shape, self.dtype, self.strides)
+        found = self.cell.reduced(self) if type(self.cell) in KINDS else None
+        if found is not None:
+            return found
         values = self.host if self.host is not None else self.cell
         return _rebuild, (np.array(values), str(self.device), self.strides)
 
@@ -258,40 +259,28 @@ class Storage:
     def data_ptr(self) -> int:
         """Return an address that is the same for tensors on this storage and differs between
         storages; on the CPU the elements are there until the next write (see ``addresses``)."""
-        if self.size == 0 or type(self.cell) is MetaArray:
+        if self.size == 0 or (type(self.cell) in KINDS and not self.cell.has_address):
             return 0
         if self.host is not None:
             return self.host.__array_interface__["data"][0]
-        return address_of(self)
+        # Cells keep their arrays while they are captured.
+        return address_of(self, may_move=not modes.is_capturing())
 
 
-class SparseStorage(Storage):
-    """The cell of a sparse tensor. A capture sees the tensors of indices and values in it."""
+class LargeStorage(Storage):
+    """The cell of a large result, whose memory is for a later one when it goes (``recycling``)."""
 
     __slots__ = ()
 
-    def read(self) -> Any:
-        return self.cell
+    def __del__(self) -> None:
+        if self.is_sole_owner():
+            recycling.put_aside(self.cell)
 
-    def write(self, array: Value) -> None:
-        capture = modes.current.capture
-        if capture is not None:
-            capture.refuse("a write to a sparse tensor", "the operation that gives another one")
-        for part in self.cell.tensors():  # compiled programs look for them again
-            part._storage.abandoned = True
-        modes.epoch.advance()
-        self.cell = array
-        self.version += 1
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return SparseStorage, (self.cell,)
-
-    @property
-    def device(self) -> devices.device:
-        return self.cell.held.device
-
-    def data_ptr(self) -> int:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+def storage_of_large(array: Array) -> Storage:
+    """Return a storage for a result of `recycling.forward`."""
+    may_serve = not modes.is_capturing() and recycling.is_large(array)
+    return (LargeStorage if may_serve else Storage)(array)
 
 
 class Unread(Storage):
@@ -332,13 +321,9 @@ def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -
     return storage
 
 
-def _rebuild_meta(
-    shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None
-) -> Storage:
-    """Unpickle a storage without data."""
-    storage = Storage(MetaArray(shape, dtype))
-    storage.strides = strides
-    return storage
+#: Names that pickles of earlier versions have for what stands in rooms above now.
+_rebuild_meta = Provided("unpickles a storage on the meta device")
+SparseStorage = Provided("unpickles the storage of a sparse tensor")
 
 
 def _count_cell_references() -> tuple[int, int]:

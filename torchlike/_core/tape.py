@@ -97,7 +97,7 @@ class Node:
         "sequence",
     )
     n_outputs = 1
-    #: Whether ``run`` is given gradients with their conditions (autograd/partial.py).
+    #: Whether ``run`` is given gradients with their conditions (autograd/conditional_grad.py).
     sees_conditions = False
     #: Whether its backward pass calls operators on tensors, so that their classes and modes see it.
     in_tensors = False
@@ -291,8 +291,8 @@ def gradient_edge(t: Tensor) -> Edge | None:
 def about_to_hook() -> None:
     """Refuse a hook that is about to be put into the graph of a module that is compiled by itself
     (JitCaptureError): when it runs, it may find another state than while the module is captured."""
-    capture = modes.current.capture
-    if capture is not None and capture.is_part:
+    capture = modes.running_capture()
+    if capture.is_part:
         capture.refuse(
             "a hook in the backward pass of a module that is compiled by itself",
             "a function that is compiled together with its backward pass",

@@ -1,4 +1,9 @@
-"""``torch._decomp``: operators as functions of simpler ones, for ``make_fx``."""
+"""``torch._decomp``: operators as functions of simpler ones, for ``make_fx``.
+
+Imports `_ops` and `ops`, and is imported by `export`, `compiler` and `fx`. Begin with
+``decompositions.py``; the compositions themselves stand beside the ops (`decomposition=` of an
+`@op`).
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.dispatch.registry import FACTS, names_with
+from torchlike._core.dispatch.registry import OPTIONS, names_with
 from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 
@@ -28,7 +28,7 @@ def _stands_for(*overloads: Any) -> Callable[[Callable[..., Any]], Callable[...,
 def _of_definitions() -> None:
     """Register the rules that stand in ops' definitions (``decomposition=``)."""
     for name in names_with("decomposition"):
-        rules = FACTS[name]["decomposition"]
+        rules = OPTIONS[name]["decomposition"]
         packet = getattr(aten, name)
         for overload, rule in ({"default": rules} if callable(rules) else rules).items():
             _stands_for(getattr(packet, overload))(functools.partial(rule, aten))

@@ -2,6 +2,9 @@
 
 Dynamo itself has no counterpart: ``torchlike.jit`` captures a whole function, so there is one graph
 and no graph break. What cannot be captured raises JitCaptureError.
+
+Imports `compiler`, `jit` and below. Begin with this file; ``utils.py``, ``exc.py`` and the others
+are places at which scripts look for names.
 """
 
 from __future__ import annotations
@@ -192,12 +195,11 @@ class error_on_graph_break(contextlib.ContextDecorator):
         self._before: list[int] = []
 
     def __enter__(self) -> None:
-        capture = modes.current.capture
-        self._before.append(0 if capture is None else len(capture.refusals))
+        self._before.append(len(modes.running_capture().refusals))
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        before, capture = self._before.pop(), modes.current.capture
-        refused = [error] if capture is None else capture.refusals[before:]
+        before, capturing = self._before.pop(), modes.is_capturing()
+        refused = modes.the_capture().refusals[before:] if capturing else [error]
         for refusal in refused:  # caught inside, too
             if isinstance(refusal, errors.JitCaptureError) and refusal.is_final is None:
                 refusal.is_final = self.error_on_graph_break

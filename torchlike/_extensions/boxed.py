@@ -15,9 +15,9 @@ import jax
 
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.executable import Executable, flatten
-from torchlike._core.dispatch.record import execute, recorded, still
+from torchlike._core.dispatch.record import execute, recorded, snapshot
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.tape import gradient_edge
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._extensions.boxes import Batched, Box, Dual, Level, Mapped
 from torchlike.tensor import Tensor, wrap
 
@@ -98,7 +98,7 @@ class VmapLevel(BoxLevel, Mapped):
     """A running ``vmap``."""
 
     def lift(self, value: Any) -> Batched:
-        return Batched(self, still(value), batched=False)
+        return Batched(self, snapshot(value), batched=False)
 
     def apply(self, exe: Executable, arrays: list[Any]) -> Any:
         axes = tuple(
@@ -179,7 +179,7 @@ class JvpLevel(BoxLevel):
             self._around._said, self._around._next = True, None
 
     def lift(self, value: Any) -> Dual:
-        return Dual(self, still(value))
+        return Dual(self, snapshot(value))
 
     def _pushes(self) -> bool:
         """Return whether an op has tangents now. (Inference mode switches them off for

@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import cells, errors, modes, printing
+from torchlike._core import cells, errors, modes
 from torchlike._core.cells import StandIn
+from torchlike._runtime import printing
 from torchlike.tensor import Tensor
 
 

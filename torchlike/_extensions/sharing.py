@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import Storage
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._runtime import collector
 from torchlike.tensor import Tensor
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from torchlike._core.cells import StandIn
 from torchlike._core.dispatch.schema import StaticNumber
 from torchlike._core.dispatch.spec import group
-from torchlike._core.storage import SparseStorage
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike.tensor import wrap
 
 #: Ops on sparse operands: {name: rule(*operands, *statics)}. See torchlike/sparse/_rules.py, and
@@ -50,8 +50,8 @@ class _Sparse(StandIn):
     def device(self) -> Any:
         return self.held.device
 
-    def storage(self) -> SparseStorage:
-        return SparseStorage(self)
+    def storage(self) -> PartsStorage:
+        return PartsStorage(self)
 
     @classmethod
     def backward(cls, node: Any, cotangents: list[Any]) -> Any:

@@ -14,13 +14,13 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     RuntimeError where a weak reference points to one of them: it would mean the other.
     JitCaptureError in a compiled function for tensors from outside.
     """
-    capture = modes.current.capture
+    capture = modes.running_capture()
     for name, t in (("t1", t1), ("t2", t2)):
         if not isinstance(t, Tensor):
             raise TypeError(f"swap_tensors(): {name} must be a Tensor, not {type(t).__name__}")
         if weakref.getweakrefs(t):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
-        if capture is not None and not capture.is_created(t._storage):
+        if not capture.is_created(t._storage):
             capture.refuse("swap_tensors() of a tensor from outside", "copies of their values")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     first, second = dict(vars(t1)), dict(vars(t2))

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import modes, protocol
+from torchlike._core import modes, overrides
 from torchlike._core.dispatch.executable import Executable, unwatched
 from torchlike._core.dispatch.inplace import in_place_executable
 from torchlike._core.dispatch.spec import OpSpec
@@ -31,7 +31,7 @@ def at_once(tensors: Sequence[Tensor]) -> bool:
     """Return whether one compiled call may take all of them: plain tensors with values on one
     device, of which nothing else (a capture, a transform, a protocol) wants to see each."""
     current = modes.current
-    if current.capture is not None or current.levels or protocol.is_awake() or len(tensors) < 2:
+    if current.capture is not None or current.levels or overrides.are_enabled() or len(tensors) < 2:
         return False
     device = tensors[0]._storage.device
     for t in tensors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes, views
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.storage import Storage
 from torchlike._extensions.boxes import Batched, Mapped
 from torchlike.tensor import Tensor, wrap
@@ -38,7 +38,7 @@ def one_example(tensor: Tensor, batch_dim: int, level: int) -> Tensor:
 def _box(of: Mapped, tensor: Tensor, batch_dim: int) -> Batched:
     moved = tensor.movedim(batch_dim, 0)
     of.reordered = of.reordered or not moved.is_contiguous()
-    rows = still(moved)
+    rows = snapshot(moved)
     geometry = moved._geometry
     if views.is_dense(geometry) and not views.is_contiguous(geometry.size, geometry.stride):
         rows._storage.strides = geometry.stride  # the order in which random numbers are drawn

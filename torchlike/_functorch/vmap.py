@@ -82,9 +82,7 @@ def _flat_vmap(
 def _drawing_again() -> Callable[[], Any]:
     """Return a function that resets the default generator to its present state, so that it draws
     the same numbers once more."""
-    capture = modes.current.capture
-    if capture is not None:
-        capture.refuse('vmap(randomness="same") in chunks', "chunk_size=None")
+    modes.running_capture().refuse('vmap(randomness="same") in chunks', "chunk_size=None")
     state = default_generator.get_state()
     return functools.partial(default_generator.set_state, state)
 

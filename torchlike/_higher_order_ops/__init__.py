@@ -1,4 +1,8 @@
-"""``torch._higher_order_ops``: where PyTorch's programs import control flow from."""
+"""``torch._higher_order_ops``: where PyTorch's programs import control flow from.
+
+Imports `_jit` and below. Begin with ``control_flow.py``, which has `cond`, `while_loop`, `scan` and
+`map`; ``operators.py`` has the other operators that take functions.
+"""
 
 from torchlike._higher_order_ops.associative_scan import associative_scan
 from torchlike._higher_order_ops.cond import cond

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._core import dtypes, modes, protocol
+from torchlike._core import dtypes, modes, overrides
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._jit.capture.effects import Effects
 from torchlike._jit.capture.scalars import is_device
@@ -63,7 +63,7 @@ def _held(fn: Any) -> Iterator[Tensor]:
 
 def _recording() -> Any:
     """Return the innermost mode of operators where it makes a graph (make_fx), else None."""
-    running = protocol.state.dispatch_modes
+    running = overrides.state.dispatch_modes
     return running[-1] if running and getattr(running[-1], "makes_graph", False) else None
 
 
@@ -87,10 +87,9 @@ class _Unwritten:
 def _pure(fn: Callable[..., Any], what: str) -> Callable[..., Any]:
     """Guard ``fn``, which in a captured graph is traced whether or how often it would be called:
     JitCaptureError where it changes something in Python, prints, warns or logs."""
-    capture = modes.current.capture
-    if capture is None:
+    if not modes.is_capturing():
         return fn
-    effects = Effects((), capture.observer, (fn,))
+    effects = Effects((), modes.the_capture().observer, (fn,))
 
     def run(*given: Any) -> Any:
         with effects.refused(what):
@@ -137,7 +136,7 @@ def cond(
     if recording is not None and isinstance(pred, Tensor):
         return recording.cond(pred, true_fn, false_fn, operands)
     known = not isinstance(pred, Tensor) and not is_device(pred)
-    if modes.current.capture is None or known:
+    if not modes.is_capturing() or known:
         unwritten = _Unwritten("torch.cond", (true_fn, false_fn), leaves)
         result = true_fn(*operands) if pred else false_fn(*operands)
         unwritten.check()
@@ -201,7 +200,7 @@ def while_loop(
     recording = _recording()
     if recording is not None:
         return recording.while_loop(cond_fn, body_fn, carried_inputs)
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         return _captured_loop(cond_fn, body_fn, leaves, structure)
     unwritten = _Unwritten("torch.while_loop", (cond_fn, body_fn), leaves)
     carried = tuple(carried_inputs)
@@ -322,7 +321,7 @@ def scan(
         ys, ys_structure = _tensors(result[1], "the outputs of combine_fn")
         return [*found, *ys], ys_structure
 
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         found, ys_structure = loop_lowering.scan(step, start, rows, reverse, length, mismatch)
         carry, ys = found[: len(start)], _along(found[len(start) :], along)
         return unflatten(carry_structure, carry), unflatten(ys_structure, ys)
@@ -367,7 +366,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Tensor | None:
         gives_nothing = result is None
         return _tensors(() if gives_nothing else result, "the results of f")
 
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         found, after = loop_lowering.scan(step, [], rows, False, length, _carry_changed("map"))
         return None if gives_nothing else unflatten(after, found)
     unwritten = _Unwritten("map", (f,), (*rows, *flatten(list(args))[0]))

@@ -5,6 +5,7 @@ creation and indexing build on them. Begin with ``elementwise/unary.py``.
 """
 
 # ruff: isort: skip_file
+from torchlike._ops import memory_order as memory_order
 from torchlike._ops.shape import views as views
 from torchlike._ops.creation import (
     filled as filled,
@@ -67,12 +68,8 @@ from torchlike._ops.fourier import fourier as fourier
 from torchlike._ops.special import special as special
 from torchlike._ops.fourier import spectral as spectral
 from torchlike._ops.aten import legacy as legacy
-from torchlike._ops.random import (
-    drawing as drawing,
-    random as random,
-    choices as choices,
-    dropout as dropout,
-)
+from torchlike._ops.random import random as random, choices as choices, dropout as dropout
+from torchlike._ops.random import sampling as drawing
 from torchlike._ops.nn.loss import ctc as ctc
 from torchlike._ops.nn.attention import multihead as multihead
 from torchlike._ops.nn.pool import fractional_pooling as fractional_pooling

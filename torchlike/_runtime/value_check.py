@@ -78,13 +78,13 @@ def first(failed: Any, picked: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
     failed = failed.reshape(-1)
     if failed.size == 1:
         return failed[0], 0, [x.reshape(-1)[0] for x in picked]
-    places = lax.iota(np.int32, failed.size)
-    at = jnp.min(jnp.where(failed, places, np.int32(failed.size)))
+    n = jnp.asarray(failed.size, np.int32)  # in an exported program the call's
+    at = jnp.min(jnp.where(failed, lax.iota(np.int32, failed.size), n))
     found = [
-        lax.dynamic_index_in_dim(x.reshape(-1), at if x.size > 1 else 0, keepdims=False)
+        lax.dynamic_index_in_dim(x.reshape(-1), 0 if x.size == 1 else at, keepdims=False)
         for x in picked
     ]
-    return at < failed.size, at, found
+    return at < n, at, found
 
 
 def first_word(words: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike._subclasses.fake_tensor import FakeTensorMode, maybe_get_fake_mode
 
 __all__ = ["active_fake_mode", "detect_fake_mode"]
@@ -10,7 +10,7 @@ __all__ = ["active_fake_mode", "detect_fake_mode"]
 
 def active_fake_mode() -> FakeTensorMode | None:
     """Return the innermost FakeTensorMode that is on; None where none is."""
-    on = [mode for mode in protocol.state.dispatch_modes if isinstance(mode, FakeTensorMode)]
+    on = [mode for mode in overrides.state.dispatch_modes if isinstance(mode, FakeTensorMode)]
     return on[-1] if on else None
 
 

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.dispatch.tags import Tag
+from torchlike._ops.aten.tags import Tag
 from torchlike.ops._aten.handlers import tensors_of, unhandled
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
-from torchlike._core import devices, errors, modes, protocol
-from torchlike._core.dispatch.tags import Tag
-from torchlike._core.meta import MetaArray
-from torchlike._core.protocol import no_protocol
+from torchlike._core import devices, errors, modes, overrides
+from torchlike._core.overrides import no_function
 from torchlike._core.size import Size, size_of
+from torchlike._extensions.meta import MetaArray
+from torchlike._extensions.overrides import protocol
+from torchlike._ops.aten.tags import Tag
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.symbolic_results import sizes_of_results
 from torchlike.ops._aten.handlers import tensors_of
@@ -99,7 +100,7 @@ _OF_SIZES = {
 class FakeTensor(Tensor):
     """A tensor without values on a device that need not be there."""
 
-    __torch_function__: Any = no_protocol
+    __torch_function__: Any = no_function
     fake_device: Any
     fake_mode: FakeTensorMode
     _constant: Tensor | None = None
@@ -239,7 +240,7 @@ class FakeTensor(Tensor):
     @classmethod
     def __torch_dispatch__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         kwargs = kwargs or {}
         for kind in types:
             if kind is not FakeTensor and protocol.dispatches(kind):
@@ -326,13 +327,13 @@ class FakeTensorMode(TorchDispatchMode):
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         for kind in types:
             if kind is not FakeTensor and protocol.dispatches(kind):
                 return NotImplemented
         return self.run(func, args, kwargs or {})
 
-    def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> overrides.Result:
         """Run an operator on fakes.
 
         DataDependentOutputException and DynamicOutputShapeException where values are needed.
@@ -504,7 +505,7 @@ class unset_fake_temporarily:
 
     def __enter__(self) -> FakeTensorMode | None:
         kept: list[Any] = []
-        while protocol.state.dispatch_modes:
+        while overrides.state.dispatch_modes:
             kept.insert(0, protocol.pop_dispatch())
         self._kept = kept
         for mode in kept:
@@ -513,7 +514,7 @@ class unset_fake_temporarily:
         return next((m for m in kept if isinstance(m, FakeTensorMode)), None)
 
     def __exit__(self, *exc: object) -> None:
-        while protocol.state.dispatch_modes:
+        while overrides.state.dispatch_modes:
             protocol.pop_dispatch()
         for mode in self._kept:
             protocol.push_dispatch(mode)

@@ -1,6 +1,6 @@
 """``torch.autocast``: a region in which matrix products run in a lower dtype.
 
-What each op does is the table in torchlike/_core/dispatch/autocast.py. The state belongs to the key
+What each op does is the table in torchlike/_extensions/autocast.py. The state belongs to the key
 of a jitted function, so one may be called inside and outside; it may also hold the region itself.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import devices, dtypes, modes
-from torchlike._core.dispatch import autocast as casts
+from torchlike._extensions import autocast as casts
 from torchlike.tensor import Tensor
 
 #: Device types for which PyTorch knows autocast (where a backend for it may be missing here).

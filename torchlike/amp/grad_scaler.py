@@ -6,8 +6,8 @@ import warnings
 from enum import Enum
 from typing import Any
 
-from torchlike._compat import functions
 from torchlike._core import devices, dtypes, modes
+from torchlike._ops import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.optimizer import Optimizer
 from torchlike.tensor import Tensor
@@ -169,8 +169,8 @@ class GradScaler:
             self.unscale_(optimizer)
         if state["found_inf"] is None:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        found, capture = state["found_inf"], modes.current.capture
-        if capture is None:
+        found, capture = state["found_inf"], modes.running_capture()
+        if not modes.is_capturing():
             result = None if found.item() else optimizer.step(*args, **kwargs)
         else:
             _check_first_step(optimizer, capture)

@@ -1,1 +1,5 @@
-"""``torch.ao``: quantization of modules, as far as it is here (see ``ao.quantization``)."""
+"""``torch.ao``: quantization of modules, as far as it is here (see ``ao.quantization``).
+
+Imports `nn` and below. Begin with ``quantization/__init__.py``; observers and fake quantization are
+files beside it, ``nn/`` has the modules.
+"""

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import errors, modes, protocol
-from torchlike._core.dispatch.asking import asks
-from torchlike._core.dispatch.moving import placed
-from torchlike._core.dispatch.record import still
+from torchlike._core import errors, modes, overrides
+from torchlike._core.dispatch.copying import array_to_device
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import preserve_format, strided
 from torchlike._core.tape import (
     Edge,
@@ -28,11 +26,13 @@ from torchlike._core.tape import (
 )
 from torchlike._extensions.boxed import VmapLevel
 from torchlike._extensions.boxes import Batched, reverse
+from torchlike._extensions.overrides import protocol
+from torchlike._extensions.overrides.code_exchange import asks
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
-from torchlike.autograd.partial import ConditionalGrad, array_of
-from torchlike.tensor import Tensor, wrap
+from torchlike.autograd.conditional_grad import ConditionalGrad, array_of
+from torchlike.tensor import Tensor, add_method, wrap
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
@@ -83,8 +83,8 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
         edges.append(edge)
         if (
             g is None
-            and protocol.dispatch is not None
-            and (protocol.state.dispatch_modes or protocol.dispatches(type(t)))
+            and overrides.dispatch is not None
+            and (overrides.state.dispatch_modes or protocol.dispatches(type(t)))
         ):
             engine.gradient_like(t.shape, t.dtype, None, i)  # for its errors
             with modes.unrecorded():
@@ -92,7 +92,9 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
             continue
         on_host = t._view is None and type(t._storage.cell) is np.ndarray
         start = engine.gradient_like(t.shape, t.dtype, g, i, on_host)
-        cotangents.append(start if g is not None or host().is_default else placed(start, t.device))
+        cotangents.append(
+            start if g is not None or host().is_default else array_to_device(start, t.device)
+        )
     return edges, cotangents
 
 
@@ -100,7 +102,7 @@ def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
     """Convert cotangents to what the engine takes: tensors when recording, else arrays."""
     if create_graph:
         return [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
-    if protocol.dispatch is not None:
+    if overrides.dispatch is not None:
         return cotangents  # the engine sees what its nodes want
     return [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
 
@@ -325,7 +327,7 @@ def _batched(
         found = grad(
             outputs,
             inputs,
-            [None if g is None else wrap(Batched(level, still(g))) for g in given],
+            [None if g is None else wrap(Batched(level, snapshot(g))) for g in given],
             retain_graph,
             create_graph,
             allow_unused=allow_unused,
@@ -402,8 +404,8 @@ def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
 
 def _check_own(node: Any, asked: str) -> None:
     """Refuse what a compiled program would do once, to the first call's graph."""
-    capture = modes.current.capture
-    if capture is not None and node.sequence < capture.first_sequence:
+    capture = modes.running_capture()
+    if node.sequence < capture.first_sequence:
         capture.refuse(
             f"{asked} on a tensor computed outside", f"{asked.removesuffix('()')}(…) on a clone"
         )
@@ -412,8 +414,7 @@ def _check_own(node: Any, asked: str) -> None:
 def _leaf_hooks(leaf: Tensor) -> None:
     """Give a leaf its tables of hooks, where it has none, and have its accumulator node of the
     moment refer to them: hooks of a leaf live on the leaf."""
-    if modes.current.capture is not None:
-        modes.current.capture.hook_write(leaf)
+    modes.running_capture().hook_write(leaf)
     if leaf._hooks is None:
         leaf._hooks = ({0: {}}, {})
         node = accumulator(leaf)
@@ -468,8 +469,7 @@ _backward_method.__name__ = "backward"
 def stop_boundary() -> int:
     """Return the sequence number below which nodes lie outside the running capture (-1 without
     one)."""
-    capture = modes.current.capture
-    return -1 if capture is None else capture.first_sequence
+    return modes.running_capture().first_sequence
 
 
 def zero_gradient(grad: Tensor) -> None:

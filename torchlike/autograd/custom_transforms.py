@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._extensions import boxes
 from torchlike._extensions.boxed import JvpLevel, VmapLevel
 from torchlike._extensions.boxes import Batched, Box, Dual
@@ -55,7 +55,9 @@ def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ct
     cells: list[Any] = [a._value_now() if isinstance(a, Tensor) else None for a in leaves]
     own = [isinstance(c, Box) and c.level is level for c in cells]
     # Tensors of their own, for forward may write to them, and boxes may share what they hold.
-    values = [still(c.value) if mine else a for c, mine, a in zip(cells, own, leaves, strict=True)]
+    values = [
+        snapshot(c.value) if mine else a for c, mine, a in zip(cells, own, leaves, strict=True)
+    ]
     inside = unflatten(structure, values)
     if isinstance(level, JvpLevel):
         # What is within a list has no tangent, as it has no gradient.
@@ -107,7 +109,7 @@ def _boxed(level: VmapLevel, output: Any, dim: int | None) -> Any:
         return output
     if dim is None:
         return wrap(level.lift(output))
-    return wrap(Batched(level, still(output.movedim(dim, 0))))
+    return wrap(Batched(level, snapshot(output.movedim(dim, 0))))
 
 
 # -- vmap ------------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def _generated(
 def _entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """Bring outer values into a level, mapped over their first dimension or shared."""
     return [
-        wrap(Batched(level, still(v)))
+        wrap(Batched(level, snapshot(v)))
         if d == 0 and isinstance(v, Tensor)
         else wrap(level.lift(v))
         if isinstance(v, Tensor)
@@ -355,7 +357,7 @@ def _pushed(
 ) -> tuple[Any, list[Any]]:
     """Run forward on the values inside the duals (None for other arguments) and return its result,
     and that as duals, with the tangents that the Function's jvp gives."""
-    tangents_in = [None if d is None or d.tangent is None else still(d.tangent) for d in duals]
+    tangents_in = [None if d is None or d.tangent is None else snapshot(d.tangent) for d in duals]
     with _below(level):
         # A forward that takes ctx runs once, and its jvp reads that very ctx.
         at_once = function.setup_context is None
@@ -397,7 +399,9 @@ def _pushed(
                 )
             _check_tangents(outputs, tangents, inside, directions, ctx)
     found = [
-        wrap(Dual(level, still(o), None if t is None else still(t))) if isinstance(o, Tensor) else o
+        wrap(Dual(level, snapshot(o), None if t is None else snapshot(t)))
+        if isinstance(o, Tensor)
+        else o
         for o, t in zip(outputs, tangents, strict=True)
     ]
     return output, found

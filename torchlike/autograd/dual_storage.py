@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, modes
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.storage import Storage
 from torchlike._extensions.boxed import JvpLevel
 from torchlike._extensions.boxes import Dual
@@ -31,7 +31,7 @@ class DualStorage(Storage):
         """The two as they are now; what took them keeps these values."""
         if not self.level.alive:
             return self.primal._read()
-        return Dual(self.level, still(self.primal), still(self.tangent))
+        return Dual(self.level, snapshot(self.primal), snapshot(self.tangent))
 
     @cell.setter
     def cell(self, value: Any) -> None:

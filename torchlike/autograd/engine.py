@@ -20,13 +20,23 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import cells, errors, modes, protocol, views
+from torchlike._core import cells, errors, modes, overrides, views
 from torchlike._core.dispatch.record import OpNode
 from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike.autograd import fresh_stack, partial
-from torchlike.autograd.partial import ConditionalGrad
+from torchlike.autograd import fresh_stack
+from torchlike.autograd.conditional_grad import (
+    GIVEN,
+    ConditionalGrad,
+    any_partial,
+    array_of,
+    on_arrays,
+    through,
+    total,
+    union,
+    when_of,
+)
 from torchlike.tensor import Tensor, wrap
 
 _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
@@ -41,8 +51,8 @@ def _sum(present: Any, gradient: Any) -> Any:
             return first_calls.call(_add, present, gradient)
         return _add(present, gradient)
     except (TypeError, ValueError):
-        if partial.any_partial((present, gradient)):
-            return partial.total(present, gradient, _sum)
+        if any_partial((present, gradient)):
+            return total(present, gradient, _sum)
         kind = cells.kind_among((present, gradient))
         if kind is None:
             raise
@@ -50,8 +60,8 @@ def _sum(present: Any, gradient: Any) -> Any:
 
 
 def _sum_of_tensors(present: Any, gradient: Any) -> Any:
-    if partial.any_partial((present, gradient)):
-        return partial.total(present, gradient, operator.add)
+    if any_partial((present, gradient)):
+        return total(present, gradient, operator.add)
     if present.is_sparse and not gradient.is_sparse:  # the other way round is not defined
         return gradient + present
     return present + gradient
@@ -165,9 +175,9 @@ def _as_nodes_want(
     """Return whether gradients travel as tensors, and the first ones in that form: where the pass
     is recorded, or a node calls operators that classes and modes are to see. NotImplementedError
     where a mode makes a graph of operators (``make_fx``) and a node calls none."""
-    if protocol.dispatch is None:
+    if overrides.dispatch is None:
         return create_graph, cotangents
-    if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
+    if any(getattr(mode, "makes_graph", False) for mode in overrides.state.dispatch_modes):
         for node in nodes:
             if isinstance(node, OpNode) and not node.in_tensors:
                 raise NotImplementedError(
@@ -296,7 +306,7 @@ def _first_ready(roots: Sequence[Edge], dependencies: dict[Node, int]) -> list[A
 def _is_deep(around: Pass) -> bool:
     """Return whether passes within each other have used up the stack. (A capture stays in its
     thread.)"""
-    return (around.depth + 1) % fresh_stack.PASSES == 0 and modes.current.capture is None
+    return (around.depth + 1) % fresh_stack.PASSES == 0 and not modes.is_capturing()
 
 
 def queue_callback(callback: Callable[[], None], *, outermost: bool = False) -> None:
@@ -320,8 +330,8 @@ def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[An
             "autograd inside the jitted function only (or return the loss and call backward "
             "outside)",
         )
-    if capture is not None and not node.sees_conditions and partial.any_partial(incoming):
-        return partial.through(lambda arrays: _run_node(node, arrays, create_graph), incoming)
+    if capture is not None and not node.sees_conditions and any_partial(incoming):
+        return through(lambda arrays: _run_node(node, arrays, create_graph), incoming)
     if modes.current.anomaly:
         outgoing = _run_watched(node, incoming, create_graph)
     else:
@@ -334,9 +344,8 @@ def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[An
 def _run_watched(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
     """Run a node under anomaly detection: warn with the stack of the forward call before any
     error."""
-    capture = modes.current.capture
-    if capture is not None and modes.current.anomaly_nan:
-        capture.refuse_value("anomaly detection's look for NaN", "check_nan=False")
+    if modes.current.anomaly_nan:
+        modes.running_capture().refuse_value("anomaly detection's look for NaN", "check_nan=False")
     try:
         outgoing = node.run_graph(incoming) if create_graph else node.run(incoming)
         if modes.current.anomaly_nan:
@@ -384,9 +393,9 @@ def _before(
     """Run the tensor hooks on the gradients that arrive at a node, accumulate them in the tensors
     that retain theirs, run the node's pre-hooks if it runs, and return the gradients. ``whens``:
     the conditions under which there are gradients, if they are conditional."""
-    if partial.any_partial(incoming):
-        whens = [partial.when_of(g) for g in incoming]
-        return partial.on_arrays(lambda a: _before(node, a, create_graph, runs, whens), incoming)
+    if any_partial(incoming):
+        whens = [when_of(g) for g in incoming]
+        return on_arrays(lambda a: _before(node, a, create_graph, runs, whens), incoming)
     if runs:
         for nr in (*(node.pre_hooks or ()), *(node.retained or ())):
             node.check_whole(nr, incoming)
@@ -404,10 +413,10 @@ def _before(
         g, present = grads[nr], t._grad
         if whens is None:
             t._set_grad(g if present is None else present + g)
-        elif partial.GIVEN in whens[nr]:
+        elif GIVEN in whens[nr]:
             # Else the pass is a capture's own, on placeholders.
             capture = modes.the_capture()
-            when = partial.union([capture.condition_of(present), whens[nr]])
+            when = union([capture.condition_of(present), whens[nr]])
             t._set_grad(g if present is None else present + g)
             capture.hold_gradient(t, when)
     if node.hooks is not None and runs:
@@ -421,9 +430,9 @@ def _before(
 def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
     """Run a node's hooks, ``hook(grad_inputs, grad_outputs)``, which may replace the inputs'
     gradients, and return those."""
-    if partial.any_partial((*outgoing, *incoming)):
-        arrived = [partial.array_of(g) for g in incoming]
-        return partial.on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
+    if any_partial((*outgoing, *incoming)):
+        arrived = [array_of(g) for g in incoming]
+        return on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
 
     def shown(values: Any) -> tuple[Any, ...]:
         return tuple(v if v is None or create_graph else wrap(v) for v in values)
@@ -511,10 +520,10 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
     if capture is not None:
         capture.slot_read(leaf, "_grad")
         if type(gradient) is ConditionalGrad or capture.conditions:
-            when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
-            gradient = partial.array_of(gradient)
+            when = union([capture.condition_of(grad), when_of(gradient)])
+            gradient = array_of(gradient)
     if not create_graph and isinstance(gradient, Tensor):
-        if protocol.state.dispatch_modes or type(gradient) not in protocol.PLAIN:
+        if overrides.state.dispatch_modes or type(gradient) not in overrides.PLAIN:
             # In operators, so that who handles them sees them.
             leaf._set_grad(gradient.detach() if grad is None else grad.add_(gradient))
             return

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.layouts import contiguous_format
 from torchlike._extensions.boxed import JvpLevel
 from torchlike._extensions.boxes import Dual
@@ -53,7 +53,7 @@ def make_level_dual(level: JvpLevel, primal: Tensor, tangent: Tensor) -> Tensor:
         )
     if tangent.is_complex() and not primal.is_complex():
         tangent = tangent.real
-    return wrap(Dual(level, still(primal), still(tangent.to(primal.dtype))))
+    return wrap(Dual(level, snapshot(primal), snapshot(tangent.to(primal.dtype))))
 
 
 def parts_at(level: JvpLevel, t: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -155,7 +155,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "supported."
         )
     made = make_level_dual(running, tensor, tangent)
-    if modes.current.capture is None and not tensor.is_meta:
+    if not modes.is_capturing() and not tensor.is_meta:
         if tangent.dtype is not tensor.dtype or tangent.stride() != tensor.stride():
             if tangent.is_complex() and not tensor.is_complex():
                 tangent = tangent.real

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import modes, protocol, tape
+from torchlike._core import modes, overrides, tape
 from torchlike._extensions import boxes
 
 #: As many passes stand on one stack. (Python allows 1,000 frames; a pass takes 10 to 16.)
@@ -21,7 +21,7 @@ PASSES = 40
 _OF_THREAD: tuple[threading.local, ...] = (
     modes.current,
     tape.saving,
-    protocol.state,
+    overrides.state,
     boxes.reverse,
 )
 

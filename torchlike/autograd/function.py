@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from torchlike._core import errors, modes, tape
 from torchlike._core.dispatch.inplace import assign
-from torchlike._core.dispatch.record import still, unwritten
+from torchlike._core.dispatch.record import snapshot, unwritten
 from torchlike._core.tape import Edge, Node, gradient_edge, saving
 from torchlike.autograd import inference_tensors, saved, saved_tensor
 from torchlike.autograd.custom_transforms import level_of, run_at
@@ -390,7 +390,7 @@ class Function:
         position = {id(o): i for i, o in enumerate(outputs)}
         kept: Any = Tensor._read
         if saving.hooks:
-            node._kept.unpack, kept = saving.hooks[-1][1], lambda t: saved.pack(still(t))
+            node._kept.unpack, kept = saving.hooks[-1][1], lambda t: saved.pack(snapshot(t))
         elif saving.strict:
             node._kept.watches = [saved.VersionWatch(t) for t in ctx._to_save if t is not None]
         node._kept.saved = [

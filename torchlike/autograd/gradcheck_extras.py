@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.tape import Node
 from torchlike._extensions.boxed import VmapLevel
 from torchlike._extensions.boxes import Batched
@@ -161,7 +161,7 @@ def check_batched_forward(
         ),
         VmapLevel(2, "error") as level,
     ):
-        found = pushed(wrap(Batched(level, still(rows))))
+        found = pushed(wrap(Batched(level, snapshot(rows))))
         at_once = [None if g is None else all_rows(level, g) for g in found]
     for k, one in enumerate(at_once):
         _compare([each[k] for each in singly], one, k, which, "forward-mode gradients")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.extension import add_method
 from torchlike._core.tape import AccumulateGrad, Node
 from torchlike.autograd import engine
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 def call(self: Node, *gradients: Tensor | None, **named: Any) -> Any:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike import profiler
-from torchlike._compat.unsupported import Gap, raising
 from torchlike.profiler import record_function
 from torchlike.profiler.events import EventList, FunctionEventAvg
 
 __all__ = ["EventList", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
-_EVENTS = Gap("profiles are JAX's", "torch.profiler.profile")
-emit_nvtx: Any = raising("autograd.profiler.emit_nvtx", _EVENTS)
-emit_itt: Any = raising("autograd.profiler.emit_itt", _EVENTS)
+#: Refused, as `torchlike._compat.unsupported` says, which puts them here.
+emit_itt: Any
+emit_nvtx: Any
 
 
 class profile(profiler.profile):

@@ -16,12 +16,12 @@ from typing import Any
 import jax
 
 from torchlike._core import errors, modes, tape
-from torchlike._core.dispatch import kept
 from torchlike._core.dispatch.executable import Residuals
-from torchlike._core.dispatch.record import OpNode, SavedNames, shown_kinds
+from torchlike._core.dispatch.record import OpNode
 from torchlike._core.storage import Storage
 from torchlike._core.tape import op_of_node_name, saving
 from torchlike.autograd import inference_tensors
+from torchlike.autograd.saved_names import SavedNames, order_of_saving, show_as
 from torchlike.tensor import Tensor, wrap
 
 __all__ = ["PackedNode", "WatchedNode", "choose_node", "is_strict_in_place", "set_strict_in_place"]
@@ -77,7 +77,7 @@ def pack(t: Tensor, hook: Hook | None = None) -> Any:
         modes.current.grad_enabled = previous
     if t._storage.version != version:
         raise RuntimeError(errors.PACK_HOOK_WRITES)
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         return packed
     return jax.tree_util.tree_map(
         lambda x: Frozen(x) if isinstance(x, Tensor) else x, packed, is_leaf=is_no_container
@@ -176,7 +176,7 @@ class PackedNode(SavedNames, OpNode):
             given = [wrap(saved[0])]
             given[0]._node, given[0]._requires_grad = self, True
         self._slots: Any = list(saved)
-        for i in kept.order_of_saving(exe):
+        for i in order_of_saving(exe):
             if hasattr(saved[i], "shape"):
                 self._slots[i] = SavedSlot(saved[i], given[i])
         self._plan = None
@@ -327,7 +327,8 @@ class WatchedNode(SavedNames, OpNode):
             self._watches = []
 
 
-shown_kinds.update({PackedNode: PackedNode, WatchedNode: WatchedNode})
+show_as(PackedNode, PackedNode)
+show_as(WatchedNode, WatchedNode)
 
 
 class set_strict_in_place:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.dispatch import record
-from torchlike._core.dispatch.record import OpNode, SavedNames
-from torchlike.autograd import saved
+from torchlike._core.dispatch.record import OpNode
+from torchlike.autograd import saved, saved_names
+from torchlike.autograd.saved_names import SavedNames
 
 Hook = Callable[[Any], Any]
 
@@ -94,7 +94,7 @@ class HookedNode(SavedNames, OpNode):
         return self._with_tensors(lambda: run(cotangents))
 
 
-record.shown_kinds[HookedNode] = HookedNode
+saved_names.show_as(HookedNode, HookedNode)
 
 
 def _of_operand(node: Any, name: str, place: int | None) -> SavedTensor:
@@ -114,12 +114,12 @@ def _of_operand(node: Any, name: str, place: int | None) -> SavedTensor:
             raise RuntimeError(_TWICE)
         packed = saved.Hooked(getattr(node, f"_saved_{name}"), pack_hook, unpack_hook)
         node.saved = (*node.saved[:place], packed, *node.saved[place + 1 :])
-        node.__class__ = record.named_class(HookedNode, node.short_name())
+        node.__class__ = saved_names.named_class(HookedNode, node.short_name())
 
     return SavedTensor._of(hook)
 
 
-record.raw_saved.by(_of_operand)
+saved_names.raw_saved.by(_of_operand)
 
 
 def of_function(kept: Any, place: int) -> SavedTensor:

@@ -1,5 +1,9 @@
 """``torch.backends``: flags that scripts set. XLA chooses its own algorithms, so they change
-nothing; they keep the values they are given."""
+nothing; they keep the values they are given.
+
+Imports `_compat`, which holds the settings, and `cuda`. Begin with ``cudnn.py``, as plain as most;
+``device_modules.py`` makes the modules that are only names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""``torch.compiler``: what scripts tell the compiler, and ask of it."""
+"""``torch.compiler``: what scripts tell the compiler, and ask of it.
+
+Imports `_jit` and below; torchlike's own compiler is there, not here. Begin with
+``torch_compile.py``, which turns ``torch.compile``'s arguments into those of `torchlike.jit`.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ _default_backend: Any = None
 def is_compiling() -> bool:
     """Return whether this code runs while ``torchlike.jit`` captures it, or torch.export traces
     it."""
-    return modes.current.capture is not None or modes.current.exporting
+    return modes.is_capturing() or modes.current.exporting
 
 
 is_dynamo_compiling = is_compiling

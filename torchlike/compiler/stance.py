@@ -72,7 +72,7 @@ class set_stance(DecoratingContext):
             )
         if stance not in _STANCES:
             raise RuntimeError(f"invalid torch.compile stance '{stance}': one of {_STANCES}")
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             refusal = errors.JitCaptureError("attempted to set_stance in a torch.compile region")
             refusal.is_final = True  # eagerly, it would be set
             raise refusal

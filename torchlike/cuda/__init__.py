@@ -1,5 +1,9 @@
 """``torch.cuda``: what scripts ask of a GPU, answered by JAX's devices; without one, as PyTorch
-built without CUDA answers."""
+built without CUDA answers.
+
+Imports `_compat`, `amp`, `random` and below. Begin with ``_device.py``; ``memory.py`` and
+``streams.py`` are one subject each.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 A rank is a process with one device of its own. Start them with ``torchlike launch``, which takes
 torchrun's arguments, or with ``torch.multiprocessing.spawn``.
+
+Imports `nn`, `optim`, `serialization` and below. Begin with ``collectives.py`` and ``programs.py``
+(between processes), or with ``tensor/`` (DTensors); docs/design/distributed.md and sharding.md.
 """
 
 import importlib as _importlib

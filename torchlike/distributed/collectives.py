@@ -111,9 +111,9 @@ def _move(target: Any, source: Any, what: str) -> None:
 def _refuse_capture(group: ProcessGroup, what: str, instead: str) -> None:
     """Raise JitCaptureError while a program is captured: it is one for all ranks, and Python gives
     one of them a list."""
-    capture = modes.current.capture
-    if capture is not None and group.size() > 1:
-        capture.refuse(f"torch.distributed.{what}, which is not the same on all ranks,", instead)
+    if group.size() > 1:
+        asked = f"torch.distributed.{what}, which is not the same on all ranks,"
+        modes.running_capture().refuse(asked, instead)
 
 
 def _one(tensors: Any, what: str) -> Tensor | None:
@@ -443,7 +443,7 @@ def _exchanged(
 ) -> Work | None:
     """Send each process a tensor of a shape of its own, and receive as many. While a program is
     captured the shapes are all the same."""
-    if modes.current.capture is not None and len({t.shape for t in (*outputs, *given)}) == 1:
+    if modes.is_capturing() and len({t.shape for t in (*outputs, *given)}) == 1:
         arrays = [_array(t, what) for t in given]
         results, _ = run(group, what, (), arrays, bodies.all_to_all_list)
         for t, result in zip(outputs, results, strict=True):

@@ -25,7 +25,7 @@ def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:
     target of ordinary ones. While a program is captured nobody knows where results lie; see
     `before_out`.
     """
-    if modes.current.capture is not None or target.is_meta or value.is_meta:
+    if modes.is_capturing() or target.is_meta or value.is_meta:
         return value
     is_on_mesh = where(target) is not None
     if (where(value) is not None) == is_on_mesh:

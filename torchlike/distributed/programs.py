@@ -91,13 +91,13 @@ def run(
     the same for the same ``name``, ``statics`` and shapes. ``donates``: the arrays may become the
     results. Errors as of ``agree``.
     """
-    capture = modes.current.capture
+    capturing = modes.is_capturing()
     key = (tuple(group.ranks), name, statics, tuple((a.shape, a.dtype) for a in arrays), donates)
-    program = _programs.get(key) if capture is None else None
+    program = None if capturing else _programs.get(key)
     text = _text(name, statics, arrays) if program is None else program.text
     arrays = [a if a.ndim else a.reshape(1) for a in arrays]
-    if capture is not None:
-        return captured.collective(capture, group, text, arrays, body), None
+    if capturing:
+        return captured.collective(modes.the_capture(), group, text, arrays, body), None
     call = CollectiveCall(group, text)
     if program is None:
         made = CollectiveProgram(group, text, body, arrays, donates)
@@ -112,7 +112,7 @@ def may_donate(tensors: Sequence[Tensor]) -> bool:
     """Return whether collectives may write into the memory of tensors: they are large, whole, and
     nobody else has their values. To be asked before those are read."""
     return (
-        modes.current.capture is None
+        not modes.is_capturing()
         and sum(t.numel() * t.itemsize for t in tensors) >= _LARGE
         and len({id(t._storage) for t in tensors}) == len(tensors)
         and all(t._view is None and t._storage.is_sole_owner() for t in tensors)

@@ -31,11 +31,9 @@ _give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 def refuse_capture(what: str) -> None:
     """Raise JitCaptureError inside a jitted function: it would happen once, while that is
     captured."""
-    capture = modes.current.capture
-    if capture is not None:
-        capture.refuse(
-            f"torch.distributed.{what} between processes", "it outside of the compiled step"
-        )
+    modes.running_capture().refuse(
+        f"torch.distributed.{what} between processes", "it outside of the compiled step"
+    )
 
 
 class CollectiveCall:

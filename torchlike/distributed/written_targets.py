@@ -55,7 +55,7 @@ def has_dtensor(operands: Sequence[Any]) -> bool:
 def is_known_dtensor(t: Tensor) -> bool:
     """Return whether a tensor was asked to lie on a mesh, or was computed on one of this process on
     which nothing but DTensors lies."""
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         where(t)  # which notes that the program depends on it
     storage, cell = t._storage, t._storage.cell
     if storage.is_ordinary or is_local_part(t):
@@ -84,7 +84,7 @@ def _refuse(op: str, target: Tensor, operands: Sequence[Any]) -> bool:
 def _leave_mesh(storage: Storage) -> None:
     """Have an ordinary tensor's contents leave the mesh, where they are on one."""
     sharding = getattr(storage.cell, "sharding", None)
-    if isinstance(sharding, NamedSharding) and modes.current.capture is None:
+    if isinstance(sharding, NamedSharding) and not modes.is_capturing():
         storage.cell = on_one_device(replicated(storage.cell, sharding))
 
 
@@ -113,7 +113,7 @@ def _copied(target: Tensor, source: Tensor, value: Any) -> Any:
     if (
         is_ordinary
         and isinstance(sharding, NamedSharding)
-        and (modes.current.capture is None and isinstance(value, jax.Array))
+        and (not modes.is_capturing() and isinstance(value, jax.Array))
     ):
         return on_one_device(replicated(value, sharding))
     return value
@@ -121,7 +121,7 @@ def _copied(target: Tensor, source: Tensor, value: Any) -> Any:
 
 def _delivered(storages: Sequence[Storage], arrays: Sequence[Any]) -> None:
     """Note which cells are of ordinary tensors, before a program writes arrays on a mesh there."""
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         return
     for storage, array in zip(storages, arrays, strict=False):
         if (
@@ -143,7 +143,7 @@ def _gradient(leaf: Tensor, array: Any) -> Any:
     if (
         isinstance(sharding, NamedSharding)
         and not isinstance(array, core.Tracer)
-        and modes.current.capture is None
+        and not modes.is_capturing()
         and sharding.is_fully_addressable
         and is_known_ordinary(leaf)
     ):

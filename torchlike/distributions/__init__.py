@@ -2,6 +2,9 @@
 
 Samples are drawn from the generator call for call as PyTorch draws them, so a seed gives the same
 numbers.
+
+Imports `autograd`, `_ops` and below. Begin with ``distribution.py``, of which all are, and
+``normal.py``; a distribution is a file.
 """
 
 from torchlike.distributions import constraints, transforms

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core import modes
 from torchlike._core.dtypes import finfo
+from torchlike._ops import functions as f
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -375,7 +375,7 @@ def _is_settled(symmetric: Tensor, value: Tensor) -> bool:
     program, which has no values, looks at the rest too."""
     if value.shape[-2] != value.shape[-1]:
         return True
-    return modes.current.capture is None and not symmetric.all()
+    return not modes.is_capturing() and not symmetric.all()
 
 
 class _JoinedConstraint(Constraint):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core import modes
-from torchlike._core.dispatch.value_checks import require
 from torchlike._core.size import Size
+from torchlike._ops import functions as f
+from torchlike._ops.value_checks import require
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import broadcast_all, lazy_property
@@ -89,7 +89,7 @@ class Distribution:
             said = f"Expected parameter {name} ({type(value).__name__} of shape "
             said += f"{tuple(value.shape)}) of distribution "
             wants = f"to satisfy the constraint {constraint!r}, but found invalid values"
-            if modes.current.capture is not None:
+            if modes.is_capturing():
                 require(holds, ValueError, f"{said}{type(self).__name__} {wants}")
             elif not holds:
                 raise ValueError(f"{said}{self!r} {wants}:\n{value}")
@@ -245,7 +245,7 @@ class Distribution:
         holds = support.check(value).all()
         said = f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
         said += f"to be within the support ({support!r}) of the distribution "
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             require(holds, ValueError, f"{said}{type(self).__name__}, but found invalid values")
         elif not holds:
             raise ValueError(f"{said}{self!r}, but found invalid values:\n{value}")

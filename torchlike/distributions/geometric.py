@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core import modes
-from torchlike._core.dispatch.value_checks import require
 from torchlike._core.dtypes import finfo
+from torchlike._ops import functions as f
+from torchlike._ops.value_checks import require
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import ByProbability
@@ -26,7 +26,7 @@ class Geometric(ByProbability):
             value = self.probs
             said = f"Expected parameter probs ({type(value).__name__} of shape "
             said += f"{tuple(value.shape)}) of distribution "
-            if modes.current.capture is not None:
+            if modes.is_capturing():
                 words = f"{said}{type(self).__name__} to be positive but found invalid values"
                 require(value > 0, ValueError, words)
             elif not (value > 0).all():

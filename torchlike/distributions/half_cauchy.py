@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike._compat import functions as f
+from torchlike._ops import functions as f
 from torchlike.distributions.cauchy import Cauchy
 from torchlike.distributions.folded import Folded
 from torchlike.tensor import Tensor

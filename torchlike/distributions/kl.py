@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike import autograd
-from torchlike._compat import functions as f
+from torchlike._ops import functions as f
 from torchlike.distributions.bernoulli import Bernoulli
 from torchlike.distributions.beta import Beta
 from torchlike.distributions.binomial import Binomial

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
+from torchlike._ops import functions as f
 from torchlike.distributions.location_scale import LocationScale
 from torchlike.tensor import Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._compat import functions as f
+from torchlike._ops import functions as f
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily

@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core import modes
 from torchlike._core.dtypes import finfo, get_default_dtype
+from torchlike._ops import functions as f
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.tensor import Tensor
 
@@ -113,7 +113,7 @@ class lazy_property:
             return _lazy_property_and_property(self.wrapped)
         with enable_grad():
             value = self.wrapped(instance)
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             setattr(instance, self.wrapped.__name__, value)
         return value
 

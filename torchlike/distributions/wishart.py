@@ -6,9 +6,9 @@ import math
 import warnings
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
 from torchlike._core.size import Size
+from torchlike._ops import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.exp_family import ExponentialFamily

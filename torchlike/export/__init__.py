@@ -3,6 +3,9 @@
 ``export`` gives an ExportedProgram, a graph of operators; ``save`` and ``load`` keep it in a file.
 torch.jit's script, trace, save and load are in ``torchscript``. ``save_stablehlo`` writes a program
 for other compilers, ``to_jax`` gives a function of JAX.
+
+Imports `fx`, `serialization` and below. Begin with ``tracing.py`` (a function becomes a graph) and
+``program.py`` (what is made of it).
 """
 
 from torchlike._compat.unsupported import functions as _unsupported

@@ -73,7 +73,6 @@ def to_jax(
       a `JaxProgram`, which holds the function and the arrays that it takes.
 
     Raises:
-      NotImplementedError: ``checks`` with dynamic shapes.
       TypeError: no module.
       Unexportable: a module that draws random numbers (Dropout in training mode), or that writes
         into parameters or arguments.
@@ -89,11 +88,6 @@ def to_jax(
     """
     if not isinstance(module, nn.Module):
         raise TypeError(f"to_jax takes a torchlike.nn.Module, not {type(module).__name__}")
-    if checks and dynamic_shapes is not None:
-        raise NotImplementedError(
-            "to_jax(checks=True) with dynamic shapes: which element failed first cannot be counted "
-            "where sizes are not known. Export for the sizes that you need, or without checks"
-        )
     kwargs = {} if kwargs is None else kwargs
     args = tuple([from_jax(a) if isinstance(a, jax.Array) else a for a in args])
     shapes, _ = jax_shapes(dynamic_shapes, module.forward, args, kwargs)

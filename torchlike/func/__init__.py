@@ -2,8 +2,12 @@
 
 They compose with each other, with in-place code and views inside the function, with ``backward()``
 outside, and with ``torchlike.jit``.
+
+Imports `nn`, `autograd`, `_functorch` and below. Begin with ``gradients.py``; ``tangents.py`` has
+forward mode, ``modules.py`` `functional_call`, and ``_functorch/apis.py`` `vmap`.
 """
 
+from torchlike._functorch.apis import vmap
 from torchlike.func.gradients import grad, grad_and_value, jacrev, vjp
 from torchlike.func.modules import (
     functional_call,
@@ -11,7 +15,6 @@ from torchlike.func.modules import (
     stack_module_state,
 )
 from torchlike.func.tangents import hessian, jacfwd, jvp, linearize
-from torchlike.func.vmap import vmap
 from torchlike.func.writes import functionalize
 
 __all__ = [

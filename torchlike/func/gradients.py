@@ -12,15 +12,16 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike._core import modes, protocol
+from torchlike._core import modes, overrides
 from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike._extensions import boxes
+from torchlike._extensions.overrides import protocol
+from torchlike._functorch.apis import vmap
 from torchlike._ops.shape.joining import stack
 from torchlike._runtime import trees
 from torchlike.autograd.backward import gradients
+from torchlike.autograd.conditional_grad import array_of
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.autograd.partial import array_of
-from torchlike.func.vmap import vmap
 from torchlike.tensor import Tensor, wrap
 
 
@@ -48,8 +49,8 @@ def variable(x: Any, name: str) -> Tensor:
 def _without_history(t: Tensor) -> Tensor:
     """Return another tensor with this one's value; an operator makes it where operators are handled
     (``make_fx`` knows tensors by what made them)."""
-    if protocol.dispatch is not None and (
-        protocol.state.dispatch_modes or protocol.dispatches(type(t))
+    if overrides.dispatch is not None and (
+        overrides.state.dispatch_modes or protocol.dispatches(type(t))
     ):
         return t.detach()  # type: ignore[attr-defined]
     return wrap(t._read())

@@ -10,6 +10,7 @@ from torchlike import autograd
 from torchlike._core import modes
 from torchlike._extensions.boxed import JvpLevel
 from torchlike._extensions.boxes import Batched
+from torchlike._functorch.apis import vmap
 from torchlike._runtime import trees
 from torchlike.autograd.forward_ad import make_level_dual, parts_at
 from torchlike.autograd.grad_mode import enable_grad
@@ -26,7 +27,6 @@ from torchlike.func.gradients import (
     split_aux,
     variable,
 )
-from torchlike.func.vmap import vmap
 from torchlike.tensor import Tensor
 
 _WHAT = "jvp(f, primals, tangents)"
@@ -191,6 +191,23 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+def _tangents_of(tangents: Any, primals: list[Any], structure: Any) -> list[Any]:
+    """Return the leaves of tangents. RuntimeError unless they are like the primals."""
+    given, given_structure = trees.flatten(tangents)
+    if given_structure != structure:
+        raise RuntimeError(
+            "Expected the tangents to have the structure of the primals, "
+            f"{trees.describe(structure)}, got {trees.describe(given_structure)}"
+        )
+    for x, t in zip(primals, given, strict=True):
+        if not isinstance(t, Tensor) or t.shape != x.shape or t.dtype is not x.dtype:
+            raise RuntimeError(
+                f"Expected a tangent of shape {list(x.shape)} and dtype {x.dtype}, got "
+                f"{list(t.shape) if isinstance(t, Tensor) else type(t)}"
+            )
+    return given
+
+
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Return ``(output, jvp_fn)``: ``jvp_fn`` is the derivative at the primals as a function of
     tangents, and does not run func again.
@@ -223,18 +240,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         )
 
     def jvp_fn(*tangents: Any) -> Any:
-        given, given_structure = trees.flatten(tangents)
-        if given_structure != structure:
-            raise RuntimeError(
-                "Expected the tangents to have the structure of the primals, "
-                f"{trees.describe(structure)}, got {trees.describe(given_structure)}"
-            )
-        for x, t in zip(leaves, given, strict=True):
-            if not isinstance(t, Tensor) or t.shape != x.shape or t.dtype is not x.dtype:
-                raise RuntimeError(
-                    f"Expected a tangent of shape {list(x.shape)} and dtype {x.dtype}, got "
-                    f"{list(t.shape) if isinstance(t, Tensor) else type(t)}"
-                )
+        given = _tangents_of(tangents, leaves, structure)
         pairs = (
             [
                 (p, t)

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike._runtime.trees import leaves
 from torchlike.tensor import Tensor
 
@@ -29,7 +29,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        running = protocol.state.dispatch_modes
+        running = overrides.state.dispatch_modes
         traced = getattr(running[-1], "functionalized", None) if running else None
         if traced is None:
             return func(*args, **kwargs)

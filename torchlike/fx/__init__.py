@@ -2,6 +2,9 @@
 
 ``symbolic_trace(model)`` runs the model once on proxies and gives a GraphModule, which runs eagerly
 and in ``torchlike.jit``.
+
+Imports `nn`, `ops` and below. Begin with ``_symbolic_trace.py`` and ``graph.py``;
+``experimental/proxy_tensor.py`` has `make_fx`, which sees operators in place of calls.
 """
 
 from torchlike.fx import experimental as experimental

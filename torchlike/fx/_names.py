@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from torchlike._core.dispatch import forms
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._extensions.overrides import python_signatures
 from torchlike._ops.aten.custom import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torchlike.tensor import all_attributes
 
@@ -38,7 +38,7 @@ _OF_THE_CORE = {
 }
 #: Functions of torch that stand in torch.functional: those written in Python, but for two in
 #: torch._lowrank; and one that takes no tensors.
-_IN_FUNCTIONAL = forms.names("") - {"pca_lowrank", "svd_lowrank"} | {"broadcast_shapes"}
+_IN_FUNCTIONAL = python_signatures.names("") - {"pca_lowrank", "svd_lowrank"} | {"broadcast_shapes"}
 _PREFIXES = {
     "linalg": "torch._C._linalg.linalg_",
     "fft": "torch._C._fft.fft_",

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import devices, dtypes
-from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.schema_language import FunctionSchema, Type
+from torchlike._extensions.overrides import python_signatures
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 from torchlike.fx import _names
 from torchlike.nn.modules.module import Module
 from torchlike.ops._aten import schemas
+from torchlike.ops._aten.schema_language import FunctionSchema, Type
 from torchlike.random import Generator
 from torchlike.tensor import Tensor
 
@@ -89,9 +89,9 @@ def _signature_of(schema: FunctionSchema) -> inspect.Signature:
 
 
 @functools.cache
-def _known_forms() -> dict[str, dict[str, forms.Form]]:
+def _known_forms() -> dict[str, dict[str, python_signatures.Form]]:
     rooms = {"torch.nn.functional": "nn.functional", "torch.functional": ""}
-    return {place: forms.table(room) for place, room in rooms.items()}
+    return {place: python_signatures.table(room) for place, room in rooms.items()}
 
 
 def _python_signature(function: Callable[..., Any]) -> inspect.Signature:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from torchlike._core import protocol
-from torchlike._core.dispatch.asking import accessors
+from torchlike._core import overrides
 from torchlike._core.size import Size
+from torchlike._extensions.overrides.code_exchange import accessors
 from torchlike._runtime.frames import package_of
 from torchlike.fx import _names
 from torchlike.fx import traceback as fx_traceback
@@ -254,7 +254,7 @@ class Proxy:
     """
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
-        protocol.wake()
+        overrides.enable()
         self.tracer = tracer if tracer is not None else GraphAppendingTracer(node.graph)
         self.node = node
 

@@ -59,7 +59,7 @@ def _is_cut(t: Tensor, array: Any) -> bool:
         return False
     if isinstance(array, core.Tracer):  # a capture's own, or one of a transformation of JAX's
         of_trace = tracing.is_of_program(array)
-        return of_trace and modes.current.capture is not None
+        return of_trace and modes.is_capturing()
     return True
 
 

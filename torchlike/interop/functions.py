@@ -69,12 +69,13 @@ def _as_in_jax() -> Iterator[None]:
     """Hide from the tape and from a running capture, within a `with` block, what a function does
     with tensors of its own: that is for JAX to see."""
     current = modes.current
-    previous = current.capture, current.grad_enabled, current.within_jax_function
-    current.capture, current.grad_enabled, current.within_jax_function = None, False, True
+    previous = current.grad_enabled, current.within_jax_function
+    current.grad_enabled, current.within_jax_function = False, True
     try:
-        yield
+        with modes.capturing(None):
+            yield
     finally:
-        current.capture, current.grad_enabled, current.within_jax_function = previous
+        current.grad_enabled, current.within_jax_function = previous
 
 
 class _Operand:

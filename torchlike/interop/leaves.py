@@ -9,8 +9,8 @@ import numpy as np
 
 from torchlike._core import dtypes
 from torchlike._core.cells import KINDS
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.tree_leaf import TreeLeaf
 from torchlike.interop import cut
 from torchlike.nn import Module

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core.subclasses import for_each_subclass
+from torchlike._core.provided import for_each_subclass
 from torchlike._jit.guards.keys import ObjectKey, static_key
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module

@@ -14,15 +14,13 @@ from typing import Any
 
 import jax
 
-from torchlike._core.extension import add_method
-from torchlike._core.subclasses import for_each_subclass
-from torchlike._core.tensor_copies import FIELDS
+from torchlike._core.provided import for_each_subclass
 from torchlike._runtime.jax_private.frames import ABSTRACTING
 from torchlike._runtime.patches import at_import
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module, Parameter
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor, add_method
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:

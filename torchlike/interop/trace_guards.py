@@ -37,7 +37,7 @@ class TraceGuards:
             )
         observer = FrameObserver()
         # The collector's youngest generation is a running capture's own.
-        observer.start(collect=modes.current.capture is None)
+        observer.start(collect=not modes.is_capturing())
         try:
             yield
             observer.settle()
@@ -56,7 +56,6 @@ class TraceGuards:
 
     def hand_on(self) -> None:
         """Let a running capture depend on these values, too."""
-        capture = modes.current.capture
-        if capture is not None:
+        if modes.is_capturing():
             for key, guard in self._guards.items():
-                capture.observer.guards.setdefault(key, guard)
+                modes.the_capture().observer.guards.setdefault(key, guard)

@@ -12,6 +12,9 @@ The module itself is callable::
 
 Parameters, buffers, gradients, optimizer state, learning rates and the random generator are found
 by themselves and become inputs and outputs of the program; the Python body runs once per compile.
+
+Imports `_jit`, where the compiler is, and `serialization`. Begin with ``_script.py`` and
+``_trace.py`` (TorchScript's names) or ``_scan_layers.py``.
 """
 
 from __future__ import annotations

@@ -57,13 +57,13 @@ def is_scripting() -> bool:
 
     False for ``torchlike.jit`` itself: there Python runs as Python.
     """
-    capture = modes.current.capture
-    return bool(_scripts.running) if capture is None else capture.scripting
+    capturing = modes.is_capturing()
+    return modes.the_capture().scripting if capturing else bool(_scripts.running)
 
 
 def is_tracing() -> bool:
     """Return whether ``torchlike.jit`` is capturing."""
-    return modes.current.capture is not None
+    return modes.is_capturing()
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:

@@ -198,8 +198,8 @@ def scan_layers(layers: Iterable[Any], x: Any, *args: Any, **kwargs: Any) -> Any
         if not is_module(layer):
             raise TypeError(f"scan_layers expects modules, not {type(layer).__name__}")
     # A capture looks afresh: a list within a layer may have changed without a module knowing.
-    _compare(found, anew=modes.current.capture is not None)
-    if modes.current.capture is None or len(found) == 1:
+    _compare(found, anew=modes.is_capturing())
+    if not modes.is_capturing() or len(found) == 1:
         for layer in found:
             x = layer(x, *args, **kwargs)
         return x
@@ -373,6 +373,21 @@ class LayerCapture(SubgraphCapture):
         super().leave()
 
 
+def _columns(layers: list[Any]) -> list[list[Tensor]]:
+    """Return, for each tensor of a layer, those of all layers; once for a tensor under two names.
+    NotImplementedError for a view."""
+    kept = [i for i, j in enumerate(_sharing(layers[0])) if i == j]
+    named = [_named(layer) for layer in layers]
+    columns = [[named_of[i][1] for named_of in named] for i in kept]
+    for column, i in zip(columns, kept, strict=True):
+        if any(t._view is not None for t in column):
+            raise NotImplementedError(
+                f"scan_layers: {named[0][i][0]} is a view of another tensor; call the layers in a "
+                "loop instead"
+            )
+    return columns
+
+
 def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
     outer = modes.the_capture()
     for i, layer in enumerate(layers):
@@ -383,17 +398,7 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
     for leaf in start:
         if not isinstance(leaf, Tensor):
             raise TypeError(f"scan_layers: x must consist of tensors, not {type(leaf).__name__}")
-    first = layers[0]
-    # A tensor under two names is stacked once.
-    kept = [i for i, j in enumerate(_sharing(first)) if i == j]
-    named = [_named(layer) for layer in layers]
-    columns = [[named_of[i][1] for named_of in named] for i in kept]
-    for column, i in zip(columns, kept, strict=True):
-        if any(t._view is not None for t in column):
-            raise NotImplementedError(
-                f"scan_layers: {named[0][i][0]} is a view of another tensor; call the layers in a "
-                "loop instead"
-            )
+    first, columns = layers[0], _columns(layers)
     with outer.outside():
         cells = [_index(i) for i in range(len(layers))]
     indices = [outer.read(cell) for cell in cells]

@@ -54,7 +54,7 @@ class ScriptFunction(JitFunction):
         except Exception as error:
             if self._fallback is None:  # traced: its body raised while it was traced, in Python
                 raise
-            told = as_told(error, error.__traceback__, modes.current.capture is not None)
+            told = as_told(error, error.__traceback__, modes.is_capturing())
             if told is error:
                 raise
             raise told from error

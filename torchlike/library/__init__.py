@@ -1,6 +1,9 @@
-"""``torch.library``: operators of one's own, with gradients, rules for transforms and fakes."""
+"""``torch.library``: operators of one's own, with gradients, rules for transforms and fakes.
 
-from torchlike._compat.unsupported import functions as _unsupported
+Imports `_ops`, `autograd` and below. Begin with ``custom_op.py``; ``registration.py`` has `Library`
+and the ``register_`` functions, ``operator.py`` what an operator does when it is called.
+"""
+
 from torchlike.library.custom_op import CustomOpDef, custom_op
 from torchlike.library.infer import infer_schema
 from torchlike.library.opcheck import opcheck
@@ -20,5 +23,3 @@ from torchlike.library.registration import (
 
 #: PyTorch's older name.
 impl_abstract = register_fake
-
-globals().update(_unsupported("library"))

@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from torchlike._core.dispatch.schema_language import parse
-from torchlike._core.dispatch.tags import Tag
 from torchlike._ops.aten import custom
+from torchlike._ops.aten.tags import Tag
 from torchlike.library import registration
 from torchlike.library.infer import infer_schema
+from torchlike.ops._aten.schema_language import parse
 
 
 class CustomOpDef:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import devices, dtypes
-from torchlike._core.dispatch.schema_language import _REQUIRED, Argument, FunctionSchema, Type
+from torchlike.ops._aten.schema_language import _REQUIRED, Argument, FunctionSchema, Type
 from torchlike.tensor import Tensor
 
 _BASES: dict[Any, str] = {
@@ -77,36 +77,8 @@ def infer(
     written = "unknown" if mutates_args == "unknown" else frozenset(mutates_args)
     arguments: list[Argument] = []
     for p in signature.parameters.values():
-        if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
-            refuse("We do not support positional-only args, varargs, or varkwargs.")
-        if p.annotation is p.empty:
-            refuse(f"Parameter {p.name} must have a type annotation.")
-        kind = _type(p.annotation)
-        if kind is None or kind.marks not in _MARKS[kind.base]:
-            tuples = typing.get_origin(p.annotation) is tuple
-            refuse(
-                f"Parameter {p.name} has unsupported type {p.annotation}. "
-                + "We do not support Tuple inputs in schema. As a workaround, please try to use "
-                "List instead. " * tuples + f"The valid types are: {_valid()}."
-            )
-        alias = ""
-        if kind.holds_tensors and (written == "unknown" or p.name in written):
-            alias = f"(a{sum(bool(a.alias) for a in arguments)}!)"
-        elif written != "unknown" and p.name in written:
-            refuse(
-                f"Parameter {p.name} is in mutable_args but only Tensors or collections of "
-                "Tensors can be mutated"
-            )
-        default = _REQUIRED if p.default is p.empty else p.default
-        known = (int, float, bool, str, dtypes.dtype, devices.device, type(None))
-        if default is not _REQUIRED and not isinstance(default, known):
-            refuse(
-                f"Parameter {p.name} has an unsupported default value type {type(default)}. "
-                "Give one of int, float, bool, str, dtype, device or None."
-            )
-        if isinstance(default, devices.device):
-            default = str(default)  # as schemas have it
-        arguments.append(Argument(p.name, kind, default, p.kind is p.KEYWORD_ONLY, alias))
+        position = sum(bool(a.alias) for a in arguments)
+        arguments.append(_argument(p, written, position, refuse))
     unknown = set() if written == "unknown" else set(written) - set(signature.parameters)
     if unknown:
         refuse(
@@ -120,6 +92,53 @@ def infer(
     if result is None:
         return FunctionSchema(name, tuple(arguments), (), False)
     single = typing.get_origin(result) is not tuple
+    return FunctionSchema(name, tuple(arguments), _returns(result, single, refuse), single)
+
+
+def _argument(
+    p: inspect.Parameter,
+    written: Any,
+    position: int,
+    refuse: Callable[[str], typing.NoReturn],
+) -> Argument:
+    """Return the schema's argument for a parameter; ``position`` is its number among the written
+    ones."""
+    if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+        refuse("We do not support positional-only args, varargs, or varkwargs.")
+    if p.annotation is p.empty:
+        refuse(f"Parameter {p.name} must have a type annotation.")
+    kind = _type(p.annotation)
+    if kind is None or kind.marks not in _MARKS[kind.base]:
+        tuples = typing.get_origin(p.annotation) is tuple
+        refuse(
+            f"Parameter {p.name} has unsupported type {p.annotation}. "
+            + "We do not support Tuple inputs in schema. As a workaround, please try to use "
+            "List instead. " * tuples + f"The valid types are: {_valid()}."
+        )
+    alias = ""
+    if kind.holds_tensors and (written == "unknown" or p.name in written):
+        alias = f"(a{position}!)"
+    elif written != "unknown" and p.name in written:
+        refuse(
+            f"Parameter {p.name} is in mutable_args but only Tensors or collections of "
+            "Tensors can be mutated"
+        )
+    default = _REQUIRED if p.default is p.empty else p.default
+    known = (int, float, bool, str, dtypes.dtype, devices.device, type(None))
+    if default is not _REQUIRED and not isinstance(default, known):
+        refuse(
+            f"Parameter {p.name} has an unsupported default value type {type(default)}. "
+            "Give one of int, float, bool, str, dtype, device or None."
+        )
+    if isinstance(default, devices.device):
+        default = str(default)  # as schemas have it
+    return Argument(p.name, kind, default, p.kind is p.KEYWORD_ONLY, alias)
+
+
+def _returns(
+    result: Any, single: bool, refuse: Callable[[str], typing.NoReturn]
+) -> tuple[Any, ...]:
+    """Return the types of the results that a function is annotated with."""
     returns = [_type(r) for r in ((result,) if single else typing.get_args(result))]
     for r in returns:
         if r is None or r.base not in _RETURNED or r.marks not in ((), ("[]",)):
@@ -127,8 +146,7 @@ def infer(
                 f"Return has unsupported type {result}. The valid types are: Tensor, "
                 "list[Tensor], int, float, bool and tuples of them."
             )
-    found = tuple(r for r in returns if r is not None)
-    return FunctionSchema(name, tuple(arguments), found, single)
+    return tuple(r for r in returns if r is not None)
 
 
 def infer_schema(

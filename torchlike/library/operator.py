@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core import devices, modes, protocol
-from torchlike._core.dispatch.schema_language import FunctionSchema
-from torchlike._core.dispatch.tags import Tag
+from torchlike._core import devices, modes, overrides
+from torchlike._ops.aten.tags import Tag
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.ops._aten.schema_language import FunctionSchema
 from torchlike.tensor import Tensor
 
 _ALIASED = (
@@ -113,7 +113,7 @@ class Operator:
         tensors = [x for x in (*flat, *call.opened(list(named.values()))) if isinstance(x, Tensor)]
         if self.autocasting and self._is_autocast(self.autocasting, tensors):
             return self.autocasting[self._device(tensors)](*args, **kwargs)
-        if self.above_autograd and not protocol.state.below_autograd:
+        if self.above_autograd and not overrides.state.below_autograd:
             kind = self._device(tensors)
             above = self.above_autograd.get(kind, self.above_autograd.get("default"))
             if above is not None:
@@ -222,7 +222,7 @@ class Operator:
         positional = [a for a in self.schema.arguments if not a.keyword_only]
         values = {**dict(zip([a.name for a in positional], args, strict=True)), **kwargs}
         found: list[Tensor] = []
-        for argument in self.schema.arguments if modes.current.capture is None else ():
+        for argument in self.schema.arguments if not modes.is_capturing() else ():
             value = values[argument.name] if argument.is_written else None
             several = value if isinstance(value, (list, tuple)) else [value]
             found += [t for t in several if isinstance(t, Tensor)]

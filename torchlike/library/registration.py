@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._core.dispatch.schema_language import parse, split_name
-from torchlike._core.dispatch.tags import Tag
 from torchlike._ops.aten import custom
+from torchlike._ops.aten.tags import Tag
 from torchlike.library.operator import Operator
+from torchlike.ops._aten.schema_language import parse, split_name
 
 #: Every operator by its qualified name.
 OPERATORS: dict[str, Operator] = {}

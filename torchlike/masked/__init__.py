@@ -1,4 +1,8 @@
-"""``torch.masked``: tensors with a mask, and functions that leave out what a mask hides."""
+"""``torch.masked``: tensors with a mask, and functions that leave out what a mask hides.
+
+Imports `_ops`, `_extensions` and below. Begin with ``maskedtensor/``; ``_ops.py`` has the functions
+of plain tensors and a mask.
+"""
 
 from torchlike.masked._ops import (
     _input_mask,

@@ -7,6 +7,9 @@ along.
 Differs from PyTorch: "fork" starts Python anew once this process has computed. Where ``import
 torch`` means torchlike (``torchlike run``, ``torchlike.install_alias()``) and Python runs with
 ``-I``, ``-E`` or ``-S``, processes that start it anew raise NotImplementedError.
+
+Imports `_runtime` and the heart. Begin with ``reductions.py`` (how a tensor travels) and
+``spawn.py``.
 """
 
 import multiprocessing as _multiprocessing

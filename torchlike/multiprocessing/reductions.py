@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.meta import MetaArray
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import Storage, Unread
-from torchlike._core.tensor_class import TENSOR_TYPES
+from torchlike._extensions.meta import MetaArray
 from torchlike._runtime import shared_memory
 from torchlike._runtime.shared_memory import Block
 from torchlike.tensor import Tensor

@@ -4,6 +4,9 @@ In the layout ``torch.jagged`` one dimension is ragged: values lie one after ano
 say where each part begins. In the strided layout, the default, parts may differ in all sizes.
 
 Differs from PyTorch: offsets are checked as a tensor is made of them; docs/nested.md has the rest.
+
+Imports `_ops`, `_extensions` and below. Begin with ``_internal/nested_tensor.py``;
+``_internal/rules/`` has what an op does with them, a family a file.
 """
 
 from __future__ import annotations
@@ -192,7 +195,7 @@ def nested_tensor_from_jagged(
         _ragged_idx=at,  # type: ignore[attr-defined]
         _metadata_cache={k: v for k, v in known.items() if v is not None},
     )
-    if _modes.current.capture is None:
+    if not _modes.is_capturing():
         _check_offsets(made)
     return made
 
@@ -253,7 +256,7 @@ def _narrowed(tensor: Any, starts: Any, lengths: Any) -> Tensor:
     values = tensor.view(-1, *tensor.shape[2:])
     known = {}
     whole = False
-    if _modes.current.capture is None:
+    if not _modes.is_capturing():
         known = {"min_seqlen": int(lengths.min()), "max_seqlen": int(lengths.max())}
         whole = bool(((offsets[1:] - offsets[:-1]) == lengths).all())
     if whole:  # without holes

@@ -435,8 +435,7 @@ class Hooks:
                 "Cannot use both regular backward hooks and full backward hooks on a single "
                 "Module. Please use only one of them."
             )
-        if modes.current.capture is not None:
-            modes.current.capture.write_attribute(self, "_is_full_backward_hook")
+        modes.running_capture().write_attribute(self, "_is_full_backward_hook")
         self.__dict__["_is_full_backward_hook"] = full
         return _add(self, self._backward_hooks, hook, prepend)
 
@@ -465,8 +464,7 @@ def _register_global_backward(hook: Hook, full: bool) -> RemovableHandle:
             "Cannot use both regular backward hooks and full backward hooks as a global Module "
             "hook. Please use only one of them."
         )
-    if modes.current.capture is not None:
-        modes.current.capture.write_attribute(everywhere, "backward_is_full")
+    modes.running_capture().write_attribute(everywhere, "backward_is_full")
     everywhere.backward_is_full = full
     return _add(everywhere, everywhere.backward, hook)
 

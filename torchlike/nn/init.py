@@ -15,12 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import casts, protocol
-from torchlike._core.dispatch.asking import asks
-from torchlike._core.dispatch.memory_order import strides_like
+from torchlike._core import casts, overrides
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.meta import MetaArray
-from torchlike._ops.creation.finishing import finish
+from torchlike._extensions.meta import MetaArray
+from torchlike._extensions.overrides import protocol
+from torchlike._extensions.overrides.code_exchange import asks
+from torchlike._ops.creation.wrap_result import finish
+from torchlike._ops.memory_order import strides_like
 from torchlike._ops.random.random import randperm
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
@@ -68,7 +69,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 def _is_handled(tensor: Tensor) -> bool:
     """Return whether ``__torch_dispatch__`` of a mode, or of the tensor's class, sees the
     operations on a tensor."""
-    return bool(protocol.state.dispatch_modes or protocol.handlers((tensor,)))
+    return bool(overrides.state.dispatch_modes or protocol.handlers((tensor,)))
 
 
 def _has_no_values(tensor: Tensor) -> bool:

@@ -9,12 +9,10 @@ import numpy as np
 
 from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
-from torchlike._core.protocol import asked, no_protocol
-from torchlike._core.tensor_class import TENSOR_TYPES
-from torchlike._core.tensor_copies import FIELDS
+from torchlike._core.overrides import TENSOR_TYPES, has_function, no_function
 from torchlike._ops.creation.conversion import clone
-from torchlike._ops.creation.finishing import finish
-from torchlike.tensor import Tensor
+from torchlike._ops.creation.wrap_result import finish
+from torchlike.tensor import FIELDS, Tensor
 
 
 def _empty() -> Tensor:
@@ -68,7 +66,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __module__ = "torchlike.nn.parameter"
     _is_param: bool = True
-    __torch_function__: Any = no_protocol
+    __torch_function__: Any = no_function
 
     def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Self:
         # Code that makes a Parameter of another's class and ``__dict__`` hands over what is empty
@@ -91,15 +89,14 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
         if requires_grad and data._inference and not modes.current.inference:
             raise RuntimeError(errors.INFERENCE_GRAD)
-        if data._handles or asked(type(data)):  # its class says what a tensor of it is
+        if data._handles or has_function(type(data)):  # its class says what a tensor of it is
             return _of_subclass(data, requires_grad)
         own = cls if type(data) in (Tensor, Parameter) else type(data)
         self = own._on(data._storage, data._view)
         self._requires_grad = bool(requires_grad)
         if data._inference:
             self._inference = True
-        if modes.current.capture is not None:
-            modes.current.capture.adopt_view(self)
+        modes.running_capture().adopt_view(self)
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -141,8 +138,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         marked._requires_grad = source.requires_grad
         marked.persistent = persistent
         marked._is_buffer = True
-        if modes.current.capture is not None:
-            modes.current.capture.adopt_view(marked)
+        modes.running_capture().adopt_view(marked)
         return marked
 
 
@@ -169,9 +165,9 @@ class UninitializedTensorMixin(Tensor):
 
         Refused in a function that is being compiled, which would do it at each call.
         """
-        capture = modes.current.capture
-        if capture is not None:
-            capture.refuse("materialize()", "one call of the module before it is compiled")
+        modes.running_capture().refuse(
+            "materialize()", "one call of the module before it is compiled"
+        )
         kind = self.dtype if dtype is None else dtype
         values = jax.device_put(np.zeros(shape, kind.numpy))
         self.data = finish(values, device or self.device)

@@ -305,7 +305,7 @@ class StateDicts:
                 setattr(self, name, given)
                 return None
         except Exception as error:
-            if modes.current.capture is not None:
+            if modes.is_capturing():
                 raise
             return (
                 f'While copying the parameter named "{key}", whose dimensions in the model are '

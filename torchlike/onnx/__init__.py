@@ -2,6 +2,9 @@
 
 The converter is an optional package (``pip install 'torchlike[onnx]'``). The model is captured as
 ``torchlike.jit`` captures it, without gradients, and its weights become initializers of the graph.
+
+Imports `_jit`, `serialization` and below. Begin with this file; ``operators.py`` has what the
+converter lacks.
 """
 
 from __future__ import annotations

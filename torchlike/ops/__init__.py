@@ -1,4 +1,8 @@
-"""``torch.ops``: operators by namespace and name, as PyTorch's dispatcher has them."""
+"""``torch.ops``: operators by namespace and name, as PyTorch's dispatcher has them.
+
+Imports `_ops` and below. Begin with ``_aten/``, the overloads of aten; operators of the user's come
+from `library`.
+"""
 
 import sys as _sys
 from typing import Any as _Any

@@ -74,6 +74,5 @@ def _as_tensor(get: Callable[[], Any]) -> Tensor:
     given = get.given() if hasattr(get, "given") else None  # type: ignore[attr-defined]
     if isinstance(given, Tensor):
         return given
-    capture = modes.current.capture
-    value = get() if capture is None else capture.host_value(get)
-    return wrap(device_array(np.asarray(value)) if capture is None else value)
+    value = modes.running_capture().host_value(get)
+    return wrap(value if modes.is_capturing() else device_array(np.asarray(value)))

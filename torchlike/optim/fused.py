@@ -15,18 +15,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, meta, modes, protocol
+from torchlike._core import dtypes, modes, overrides
+from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.executable import unwatched
-from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.moving import beside
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.storage import host_value
+from torchlike._extensions import meta
 from torchlike._extensions.sparse_array import SparseArray
+from torchlike._ops.memory_order import strides_like
 from torchlike._ops.unfused import unfused
 from torchlike._runtime import first_calls, mixed_operands, targets, x64
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike.autograd.partial import GIVEN
+from torchlike.autograd.conditional_grad import GIVEN
 from torchlike.optim.handed_over import handed_over
 from torchlike.tensor import Tensor
 
@@ -166,16 +167,13 @@ def update_group(
                     key, rule, [params[i] for i in part], [states[i] for i in part], scalars
                 )
             return
-    if protocol.dispatch is not None and any(p._handles for p in params):
+    if overrides.dispatch is not None and any(p._handles for p in params):
         handed_over(update_group, one_step, key, rule, params, states, scalars)
         return
     capture = modes.current.capture
     owners = [*params, *(s for group in states for s in group)]
     gradients = tuple([gradient_array(p) for p in params])
-    if capture is None:
-        values = tuple([get() for get in scalars])
-    else:
-        values = tuple([capture.host_value(get) for get in scalars])
+    values = tuple([modes.running_capture().host_value(get) for get in scalars])
     plain, donating = _functions((key, n), rule, n, len(states[0]) if states else 0)
     whole = all(t._view is None for t in owners)
     donate = capture is None and whole and all(t._storage.is_sole_owner() for t in owners)
@@ -257,24 +255,22 @@ def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
 def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
     """Return a state tensor full of a number, made outside of a running capture; by default shaped
     like the parameter."""
-    capture = modes.current.capture
+    unseen = modes.running_capture().unseen
     with modes.outside():
-        if capture is None:
-            return _full(p, value, dtype, shape)
-        return capture.unseen(_full, p, value, dtype, shape)
+        return unseen(_full, p, value, dtype, shape)
 
 
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     if p._handles and shape is None:
         return NAMESPACES[""]["full_like"](p, value)
-    if p._handles and protocol.state.dispatch_modes:
+    if p._handles and overrides.state.dispatch_modes:
         return NAMESPACES[""]["full"](shape, value, dtype=dtypes.from_numpy_dtype(dtype))
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
     array: Any = meta.MetaArray(aval, kind)
     if not p.is_meta:
-        array = beside(host_value(np.full(aval, value, kind)), p)
+        array = array_to_device_of(host_value(np.full(aval, value, kind)), p)
     storage = p._storage.alike(array)
     if shape is None and not p.is_contiguous():
         storage.strides = strides_like(p._geometry)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.dispatch.schema_language import FunctionSchema, parse
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.aten.custom import OpOverloadPacket
+from torchlike.ops._aten.schema_language import FunctionSchema, parse
 from torchlike.tensor import Tensor, wrap
 
 

@@ -36,7 +36,7 @@ def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]
 
 def _get_value(x: Any) -> Any:
     """Return a tensor's number; while a function is captured, the tensor."""
-    if not isinstance(x, Tensor) or modes.current.capture is not None:
+    if not isinstance(x, Tensor) or modes.is_capturing():
         return x
     return x.item()
 

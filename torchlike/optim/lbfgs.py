@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._compat import functions
+from torchlike._ops import functions
 from torchlike.autograd.grad_mode import enable_grad, no_grad
 from torchlike.optim.optimizer import Optimizer, refuse_capture
 from torchlike.optim.rules import check_rate
@@ -203,6 +203,30 @@ def _cubic_minimum(
     return min(max(found, low), high)
 
 
+def _interval(
+    point: Callable[[float], Any],
+    too_high: Callable[[Any], bool],
+    start: Any,
+    t: float,
+    flat: float,
+    most: int,
+) -> tuple[list[Any], int]:
+    """Let the step grow until an interval holds one that meets the conditions, and return its ends
+    and how often it grew; twice the same point where that meets them. ``flat`` is the greatest
+    slope that does."""
+    before, now, n = start, point(t), 0
+    while n < most:
+        if too_high(now) or (n > 1 and now[1] >= before[1]) or (now[3] >= 0 and abs(now[3]) > flat):
+            return [before, now], n
+        if abs(now[3]) <= flat:
+            return [now, now], n
+        bounds = (now[0] + 0.01 * (now[0] - before[0]), now[0] * 10)
+        t = _cubic_minimum(before[0], before[1], before[3], now[0], now[1], now[3], bounds)
+        before, now = now, point(t)
+        n += 1
+    return [start, now], n
+
+
 def _strong_wolfe(
     at: Callable[[float], Any],
     t: float,
@@ -231,29 +255,9 @@ def _strong_wolfe(
         return p[1] > f + c1 * p[0] * slope
 
     start = (0, f, g.clone(), slope)
-    before, now = start, point(t)
-    evaluations, n = 1, 0
-    bracket = None
-    done = False
-    while n < most:
-        if (
-            too_high(now)
-            or (n > 1 and now[1] >= before[1])
-            or (now[3] >= 0 and abs(now[3]) > -c2 * slope)
-        ):
-            bracket = [before, now]
-            break
-        if abs(now[3]) <= -c2 * slope:
-            bracket = [now, now]
-            done = True
-            break
-        bounds = (now[0] + 0.01 * (now[0] - before[0]), now[0] * 10)
-        t = _cubic_minimum(before[0], before[1], before[3], now[0], now[1], now[3], bounds)
-        before, now = now, point(t)
-        evaluations += 1
-        n += 1
-    if bracket is None:
-        bracket = [start, now]
+    bracket, n = _interval(point, too_high, start, t, -c2 * slope, most)
+    done = bracket[0] is bracket[1]
+    evaluations = n + 1
     low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
     stuck = False
     while not done and n < most:

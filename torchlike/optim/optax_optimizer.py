@@ -12,12 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import core
 
-from torchlike._core import errors, meta, modes
+from torchlike._core import errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
+from torchlike._extensions import meta
 from torchlike._runtime.first_calls import DECLINED
+from torchlike.autograd.conditional_grad import GIVEN
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.autograd.partial import GIVEN
 from torchlike.optim import optax_groups as groups
 from torchlike.optim import optax_step
 from torchlike.optim.fused import gradient_array
@@ -161,11 +162,7 @@ class Optax(Optimizer):
         if not state:
             state.update(_first_state(recipe, layout, tree, params, readers))
         owners = [*params, *[state[name] for name in layout.names]]
-        capture = modes.current.capture
-        if capture is None:
-            numbers = tuple([get() for get in readers])
-        else:
-            numbers = tuple([capture.host_value(get) for get in readers])
+        numbers = tuple([modes.running_capture().host_value(get) for get in readers])
         conditions = _conditions(params, has)
         gradients = _gradients(params, conditions)
         extra, arrays = _split(arguments)
@@ -266,33 +263,28 @@ def _first_state(
     recipe: Recipe, layout: StateLayout, tree: ParameterTree, params: Sequence[Tensor], readers: Any
 ) -> dict[str, Tensor]:
     """Return the state before the first step, made outside of a running capture."""
-    capture = modes.current.capture
     arrays = tuple([p._read() for p in params])
     if any(isinstance(a, core.Tracer) for a in arrays):
         raise JitCaptureError(
             "Optax makes its state from the parameters of its first step, and this compiled "
             "function made or changed them before: take the first step outside of it"
         )
-    first = optax_step.initial(recipe, layout, tree)
+    first, unseen = optax_step.initial(recipe, layout, tree), modes.running_capture().unseen
     with modes.outside():
         numbers = tuple([get() for get in readers])
         if meta.involved(arrays):
             made = meta.call(first, arrays, numbers)
         else:
-            made = (
-                first(arrays, numbers)
-                if capture is None
-                else capture.unseen(first, arrays, numbers)
-            )
+            made = unseen(first, arrays, numbers)
         return {name: Tensor._on(Storage(a)) for name, a in zip(layout.names, made, strict=True)}
 
 
 def _conditions(params: Sequence[Tensor], has: tuple[bool, ...]) -> dict[int, Any]:
     """Return, for each parameter that has a gradient, the condition on which it has one (mostly
     True: only in a compiled function may a value decide of it)."""
-    capture = modes.current.capture
+    capture = modes.running_capture()
     given = [k for k, one in enumerate(has) if one]
-    if capture is None or not capture.conditions:
+    if not capture.conditions:
         return dict.fromkeys(given, True)
     return {k: capture.condition_of(params[k]._grad)[GIVEN] for k in given}
 
@@ -325,8 +317,8 @@ def _run(
     plain: Any, donating: Any, owners: Sequence[Tensor], gradients: Any, numbers: Any, arrays: Any
 ) -> Any:
     """Run the compiled step: in the memory of parameters and state where nobody else holds it."""
-    capture = modes.current.capture
-    donate = capture is None and all(t._view is None and t._storage.is_sole_owner() for t in owners)
+    alone = all(t._view is None and t._storage.is_sole_owner() for t in owners)
+    donate = alone and not modes.is_capturing()
     owned = tuple([t._value_now() for t in owners])
     if any(type(array) is np.ndarray for array in (*owned, *gradients, *arrays)):
         new = plain.by_numpy(owned, gradients, numbers, arrays)
@@ -335,9 +327,8 @@ def _run(
         owned = tuple([t._read() for t in owners])
     if meta.involved((owned, gradients)):
         return meta.call(plain, owned, gradients, numbers, arrays)
-    if capture is None:
-        return (donating if donate else plain)(owned, gradients, numbers, arrays)
-    return capture.unseen(plain, owned, gradients, numbers, arrays)
+    form = donating if donate else plain
+    return modes.running_capture().unseen(form, owned, gradients, numbers, arrays)
 
 
 def _explain_missing(error: TypeError, with_closure: bool) -> None:

@@ -399,10 +399,10 @@ def _cast_state(p: Tensor, value: Any, name: Any = None) -> Any:
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A wrapper around an optimizer, which never called __init__, has no state of its own.
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             late_checks.settle()
         elif "state" in vars(self):
-            modes.current.capture.enter_optimizer(self)
+            modes.the_capture().enter_optimizer(self)
         self._opt_called = True
         for hook in [*_everywhere["step_pre"].values(), *self._hooks["step_pre"].values()]:
             result = hook(self, (self, *args), kwargs)
@@ -433,7 +433,7 @@ def hyperparameter(
     def read() -> float:
         value = group[name] if index is None else group[name][index]
         if isinstance(value, Tensor):
-            return value._read() if modes.current.capture is not None else value.item()
+            return value._read() if modes.is_capturing() else value.item()
         return float(value)
 
     read.place = (group, name)  # type: ignore[attr-defined]
@@ -443,7 +443,7 @@ def hyperparameter(
 
 def refuse_capture(what: str) -> None:
     """Raise JitCaptureError while a function is captured."""
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         raise JitCaptureError(
             f"{what} changes Python state and would run only once: call it outside the jitted "
             "function, after the step"

@@ -72,8 +72,8 @@ class RuleOptimizer(Optimizer):
                 self._check_parameter(p, group)
                 state = self.state[p]
                 if not state:
-                    if self._starts_at_rate and modes.current.capture is not None:
-                        modes.current.capture.check_gradient(p._held_grad())
+                    if self._starts_at_rate:
+                        modes.running_capture().check_gradient(p._held_grad())
                     state.update(self._new_state(p, group))
                 kinds.setdefault(self._state_names(p, group), []).append(p)
             settings = self._settings(group)

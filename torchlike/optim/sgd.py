@@ -104,8 +104,8 @@ class SGD(Optimizer):
                     self.state[p]["momentum_buffer"] = self.state[p]["momentum_buffer"].to_dense()
             # So it is where a parameter is listed twice, for PyTorch looks for buffers beforehand.
             first = dampening != 0 or len(set(map(id, new))) < len(new)
-            capture = modes.current.capture
-            if first and new and capture is not None:
+            if first and new and modes.is_capturing():
+                capture = modes.the_capture()
                 for p in new:
                     capture.check_gradient(p._held_grad())
                 capture.do_not_repeat(

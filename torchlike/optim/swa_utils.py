@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._compat import functions
 from torchlike._core import modes
+from torchlike._ops import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.batchnorm import _BatchNorm
 from torchlike.nn.modules.module import Module
@@ -128,8 +128,8 @@ class AveragedModel(Module):
 
         own, given = state(self.module), state(model)
         given = [b.to(a.device) for a, b in zip(own, given, strict=True)]
-        n, capture = self.n_averaged, modes.current.capture
-        if capture is None:
+        n, capture = self.n_averaged, modes.running_capture()
+        if not modes.is_capturing():
             (self._average if n.item() else _copy)(own, given)
         else:  # which of the two depends on a value: both, and the one that counts is kept
             first = n._read() == 0

@@ -1,5 +1,5 @@
 """Running PyTorch scripts unchanged: the command, the launcher, the alias and the shim ``torch``.
 
-``cli.py`` has the subcommands; ``compare.py``, ``divergence/``, ``plan/``, ``scan/``, ``shim/`` and
-``doctor/`` are one each. May import anything.
+Begin with ``cli.py``, which has the subcommands; ``compare.py``, ``divergence/``, ``plan/``,
+``scan/``, ``shim/`` and ``doctor/`` are one each. May import anything.
 """

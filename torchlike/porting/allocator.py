@@ -20,7 +20,7 @@ A thread other than the first has heaps of 64 MiB, and glibc gives back one that
 jitted GPT step with 60 MB of temporary memory took 30 or 23 ms by whether something else lay in it.
 Kept (``M_TOP_PAD`` of that size) it takes 23, a chain of ops on 28 MB 10.5 and not 13 ms, and the
 eager step above has a peak of 925 MB. A larger block fits no such heap and is mapped anew each
-time, unless it is the memory of an earlier result, see dispatch/recycling.py.
+time, unless it is the memory of an earlier result, see _runtime/recycling.py.
 
 Two arenas and one for each processor that XLA uses: Python's thread, the ones that compute, and
 those that compile. With two in all, those that compile share one by chance of which came first
@@ -44,8 +44,7 @@ from collections.abc import Callable
 
 from jax import monitoring
 
-from torchlike._core.dispatch import recycling
-from torchlike._runtime import xla_flags
+from torchlike._runtime import recycling, xla_flags
 from torchlike._runtime.environment_variables import ALLOCATOR
 
 # The parameters of mallopt(3) in glibc's malloc.h.

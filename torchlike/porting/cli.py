@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -46,7 +46,6 @@ Read programs and notebooks and say, line by line, what is missing here, risky o
 of them runs. Exit code 1: something is missing (or what --fail-on names); 2: nothing could be read;
 3: nothing is missing, but some files could not be read.
 """
-_COMMANDS = ("run", "launch", "compare", "demo", "shim", "doctor", "plan", "scan")
 _LAUNCH = "Run a script in several processes, as torchrun does: torchlike launch --help says how."
 
 
@@ -63,7 +62,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             for help or the version, which has been given.
     """
     parser = _parser()
-    if argv and argv[0] not in _COMMANDS:
+    if argv and argv[0] not in _EXECUTED_BY:
         _explain_unknown(parser, argv)
     if argv and argv[0] == "launch":  # which has a parser of its own
         options = argparse.Namespace(command="launch", args=list(argv[1:]))
@@ -80,70 +79,86 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def execute(options: argparse.Namespace) -> int:
     """Do what was asked for; return the exit code. That imports all of torchlike, and JAX."""
-    if options.command == "launch":
-        return launch(options)
     try:
-        if options.command == "run":
-            launcher = importlib.import_module("torchlike.porting.launcher")
-            launcher.run(
-                [options.script, *options.args],
-                as_module=options.module,
-                threads=options.threads,
-                device_map=options.device_map,
-            )
-            return 0
-        if options.command == "compare" and options.find_divergence:
-            return importlib.import_module("torchlike.porting.divergence.command").run(
-                [options.script, *options.args],
-                as_module=options.module,
-                with_torch=options.torch,
-                tolerance=options.tolerance,
-                steps=options.steps,
-                json_path=options.json,
-            )
-        if options.command == "compare":
-            return importlib.import_module("torchlike.porting.compare").compare(
-                [options.script, *options.args],
-                as_module=options.module,
-                with_torch=options.torch,
-                output=options.output,
-                html_path=options.html,
-            )
-        if options.command == "shim":
-            return importlib.import_module("torchlike.porting.shim.command").run(
-                options.action,
-                names=getattr(options, "companions", ()),
-                anywhere=getattr(options, "anywhere", False),
-            )
-        if options.command == "plan":
-            return importlib.import_module("torchlike.porting.plan.command").run(
-                [options.script, *options.args],
-                topology_name=options.topology,
-                mesh=options.mesh,
-                fsdp=options.fsdp,
-                with_values=options.values,
-                advise=options.advise,
-                json_path=options.json,
-                html_path=options.html,
-            )
-        if options.command == "scan":
-            return importlib.import_module("torchlike.porting.scan.command").run(
-                options.paths,
-                fail_on=options.fail_on,
-                everything=options.all,
-                json_path=options.json,
-                html_path=options.html,
-            )
-        if options.command == "doctor":
-            return importlib.import_module("torchlike.porting.doctor.command").run(
-                as_json=options.json
-            )
-        return importlib.import_module("torchlike.porting.demo").demo(
-            with_torch=options.torch, output=options.output
-        )
+        return _EXECUTED_BY[options.command](options)
     except KeyboardInterrupt:
+        if options.command == "launch":
+            raise
         print("torchlike: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
+
+
+def _room(name: str) -> Any:
+    return importlib.import_module(f"torchlike.porting.{name}")
+
+
+def _run(options: argparse.Namespace) -> int:
+    _room("launcher").run(
+        [options.script, *options.args],
+        as_module=options.module,
+        threads=options.threads,
+        device_map=options.device_map,
+    )
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    command = [options.script, *options.args]
+    if options.find_divergence:
+        return _room("divergence.command").run(
+            command,
+            as_module=options.module,
+            with_torch=options.torch,
+            tolerance=options.tolerance,
+            steps=options.steps,
+            json_path=options.json,
+        )
+    return _room("compare").compare(
+        command,
+        as_module=options.module,
+        with_torch=options.torch,
+        output=options.output,
+        html_path=options.html,
+    )
+
+
+def _shim(options: argparse.Namespace) -> int:
+    return _room("shim.command").run(
+        options.action,
+        names=getattr(options, "companions", ()),
+        anywhere=getattr(options, "anywhere", False),
+    )
+
+
+def _plan(options: argparse.Namespace) -> int:
+    return _room("plan.command").run(
+        [options.script, *options.args],
+        topology_name=options.topology,
+        mesh=options.mesh,
+        fsdp=options.fsdp,
+        with_values=options.values,
+        advise=options.advise,
+        json_path=options.json,
+        html_path=options.html,
+    )
+
+
+def _scan(options: argparse.Namespace) -> int:
+    return _room("scan.command").run(
+        options.paths,
+        fail_on=options.fail_on,
+        everything=options.all,
+        json_path=options.json,
+        html_path=options.html,
+    )
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    return _room("doctor.command").run(as_json=options.json)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    return _room("demo").demo(with_torch=options.torch, output=options.output)
 
 
 def launch(options: argparse.Namespace) -> int:
@@ -364,7 +379,7 @@ def _explain_unknown(parser: argparse.ArgumentParser, argv: Sequence[str]) -> No
     first = argv[0]
     if first == "-m" or (not first.startswith("-") and _is_script(first)):
         parser.error(f"{first!r} is no command. Did you mean: torchlike run {' '.join(argv)}")
-    near = difflib.get_close_matches(first, _COMMANDS, n=1)
+    near = difflib.get_close_matches(first, _EXECUTED_BY, n=1)
     if near:
         meant = " ".join([near[0], *argv[1:]])
         parser.error(f"{first!r} is no command. Did you mean: torchlike {meant}")
@@ -372,3 +387,16 @@ def _explain_unknown(parser: argparse.ArgumentParser, argv: Sequence[str]) -> No
 
 def _is_script(name: str) -> bool:
     return name.endswith(".py") or os.path.exists(name)
+
+
+#: What runs each subcommand.
+_EXECUTED_BY: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "launch": launch,
+    "compare": _compare,
+    "demo": _demo,
+    "shim": _shim,
+    "doctor": _doctor,
+    "plan": _plan,
+    "scan": _scan,
+}

@@ -1,4 +1,8 @@
-"""``torch.profiler``: regions in a profile, and schedules; profiles are JAX's."""
+"""``torch.profiler``: regions in a profile, and schedules; profiles are JAX's.
+
+Imports `_runtime` alone. Begin with ``profile.py``; ``recorded.py`` reads what JAX wrote, and
+``events.py`` shows it.
+"""
 
 from torchlike.profiler import itt
 from torchlike.profiler.profile import (

@@ -1,7 +1,8 @@
 """``torch.random``: seeding, states, generators.
 
 PyTorch's numbers, bit for bit: ``engine.py`` is its Mersenne twister on NumPy, and ``generator.py``
-what draws from it. Imports `_core` and `_runtime`.
+what draws from it. How draws become tensors, and inputs of programs (``dropout``), is in
+`_ops/random/sampling.py`. Imports `_core` and `_runtime`. Begin with ``generator.py``.
 """
 
 from __future__ import annotations

@@ -62,10 +62,9 @@ class Generator:
     def to_be_undone(self) -> None:
         """Register with a capture that is running, before the stream moves, that its failure puts
         the stream back."""
-        capture = modes.current.capture
-        if capture is not None:
+        if modes.is_capturing():
             engine, state = self.engine, self.engine.get_state()
-            capture.undo_on_failure(self, lambda: engine.set_state(state))
+            modes.the_capture().undo_on_failure(self, lambda: engine.set_state(state))
 
     def manual_seed(self, seed: Any) -> Generator:
         """Start over from ``seed``, and return the generator. RuntimeError unless it is an integer

@@ -2,6 +2,10 @@
 
 A checkpoint is a zip archive with a pickle (``data.pkl``) in which storages are persistent ids, and
 one raw little-endian file per storage. ``torch.serialization`` is this module.
+
+Imports `_jit`, `nn`, `sparse` and below. Begin with ``load.py`` (how a checkpoint's bytes become
+tensors: ``storages.py`` reads them, ``rebuild.py`` makes tensors on them) and ``save.py``;
+``weights.py`` has the unpickler that runs no code, ``stablehlo/`` saved programs.
 """
 
 from __future__ import annotations

@@ -288,68 +288,72 @@ def _tuple_of(count: int) -> Callable[[Machine], None]:
     return step
 
 
+#: What an opcode leaves on the stack.
+_PUSHED: dict[bytes, Callable[[Machine], Any]] = {
+    pickle.NONE: lambda m: None,
+    pickle.NEWTRUE: lambda m: True,
+    pickle.NEWFALSE: lambda m: False,
+    pickle.LONG1: lambda m: m.number(m.number(1), True),
+    pickle.LONG4: lambda m: m.number(m.number(4), True),
+    pickle.INT: Machine.integer,
+    pickle.LONG: lambda m: int(m.line().removesuffix("L")),
+    pickle.BINFLOAT: Machine.floating,
+    pickle.SHORT_BINUNICODE: lambda m: m.unicode(1),
+    pickle.BINUNICODE8: lambda m: m.unicode(8),
+    pickle.SHORT_BINSTRING: lambda m: m.text(m.take(m.number(1))),
+    pickle.BINSTRING: lambda m: m.text(m.take(m.number(4))),
+    pickle.SHORT_BINBYTES: lambda m: m.take(m.number(1)),
+    pickle.BINBYTES: lambda m: m.take(m.number(4)),
+    pickle.BINBYTES8: lambda m: m.take(m.number(8)),
+    pickle.BYTEARRAY8: lambda m: bytearray(m.take(m.number(8))),
+    pickle.EMPTY_TUPLE: lambda m: (),
+    pickle.EMPTY_LIST: lambda m: [],
+    pickle.EMPTY_DICT: lambda m: {},
+    pickle.EMPTY_SET: lambda m: set(),
+}
+#: What else an opcode does.
+_DONE: dict[bytes, Callable[[Machine], Any]] = {
+    pickle.BININT1: Machine.int1,
+    pickle.BININT2: Machine.int2,
+    pickle.BINPUT: Machine.put1,
+    pickle.BINGET: Machine.get1,
+    pickle.LONG_BINPUT: Machine.put4,
+    pickle.LONG_BINGET: Machine.get4,
+    pickle.BININT: Machine.int4,
+    pickle.BINUNICODE: Machine.unicode4,
+    pickle.TUPLE: Machine.tuple_,
+    pickle.GLOBAL: Machine.global_,
+    pickle.BINPERSID: Machine.persistent,
+    pickle.MEMOIZE: lambda m: m.put(len(m.memo)),
+    pickle.PROTO: lambda m: m.take(1),
+    pickle.FRAME: lambda m: m.take(8),
+    pickle.MARK: Machine.mark,
+    pickle.POP: Machine.pop,
+    pickle.POP_MARK: lambda m: m.since_mark(),
+    pickle.TUPLE1: _tuple_of(1),
+    pickle.TUPLE2: _tuple_of(2),
+    pickle.TUPLE3: _tuple_of(3),
+    pickle.APPEND: lambda m: m.append([m.stack.pop()]),
+    pickle.APPENDS: lambda m: m.append(m.since_mark()),
+    pickle.SETITEM: lambda m: m.set_items([m.stack.pop(), m.stack.pop()][::-1]),
+    pickle.SETITEMS: lambda m: m.set_items(m.since_mark()),
+    pickle.ADDITEMS: lambda m: m.add(m.since_mark()),
+    pickle.FROZENSET: Machine.frozen,
+    pickle.STACK_GLOBAL: Machine.stack_global,
+    pickle.REDUCE: Machine.reduce,
+    pickle.NEWOBJ: lambda m: m.newobj(False),
+    pickle.NEWOBJ_EX: lambda m: m.newobj(True),
+    pickle.BUILD: Machine.set_state,
+}
+
+
 def _steps() -> list[Callable[[Machine], None] | None]:
     """Return the function of each opcode, by its number. None for those that formats do not
     need."""
-    pushed: dict[bytes, Callable[[Machine], Any]] = {
-        pickle.NONE: lambda m: None,
-        pickle.NEWTRUE: lambda m: True,
-        pickle.NEWFALSE: lambda m: False,
-        pickle.LONG1: lambda m: m.number(m.number(1), True),
-        pickle.LONG4: lambda m: m.number(m.number(4), True),
-        pickle.INT: Machine.integer,
-        pickle.LONG: lambda m: int(m.line().removesuffix("L")),
-        pickle.BINFLOAT: Machine.floating,
-        pickle.SHORT_BINUNICODE: lambda m: m.unicode(1),
-        pickle.BINUNICODE8: lambda m: m.unicode(8),
-        pickle.SHORT_BINSTRING: lambda m: m.text(m.take(m.number(1))),
-        pickle.BINSTRING: lambda m: m.text(m.take(m.number(4))),
-        pickle.SHORT_BINBYTES: lambda m: m.take(m.number(1)),
-        pickle.BINBYTES: lambda m: m.take(m.number(4)),
-        pickle.BINBYTES8: lambda m: m.take(m.number(8)),
-        pickle.BYTEARRAY8: lambda m: bytearray(m.take(m.number(8))),
-        pickle.EMPTY_TUPLE: lambda m: (),
-        pickle.EMPTY_LIST: lambda m: [],
-        pickle.EMPTY_DICT: lambda m: {},
-        pickle.EMPTY_SET: lambda m: set(),
-    }
-    done: dict[bytes, Callable[[Machine], Any]] = {
-        pickle.BININT1: Machine.int1,
-        pickle.BININT2: Machine.int2,
-        pickle.BINPUT: Machine.put1,
-        pickle.BINGET: Machine.get1,
-        pickle.LONG_BINPUT: Machine.put4,
-        pickle.LONG_BINGET: Machine.get4,
-        pickle.BININT: Machine.int4,
-        pickle.BINUNICODE: Machine.unicode4,
-        pickle.TUPLE: Machine.tuple_,
-        pickle.GLOBAL: Machine.global_,
-        pickle.BINPERSID: Machine.persistent,
-        pickle.MEMOIZE: lambda m: m.put(len(m.memo)),
-        pickle.PROTO: lambda m: m.take(1),
-        pickle.FRAME: lambda m: m.take(8),
-        pickle.MARK: Machine.mark,
-        pickle.POP: Machine.pop,
-        pickle.POP_MARK: lambda m: m.since_mark(),
-        pickle.TUPLE1: _tuple_of(1),
-        pickle.TUPLE2: _tuple_of(2),
-        pickle.TUPLE3: _tuple_of(3),
-        pickle.APPEND: lambda m: m.append([m.stack.pop()]),
-        pickle.APPENDS: lambda m: m.append(m.since_mark()),
-        pickle.SETITEM: lambda m: m.set_items([m.stack.pop(), m.stack.pop()][::-1]),
-        pickle.SETITEMS: lambda m: m.set_items(m.since_mark()),
-        pickle.ADDITEMS: lambda m: m.add(m.since_mark()),
-        pickle.FROZENSET: Machine.frozen,
-        pickle.STACK_GLOBAL: Machine.stack_global,
-        pickle.REDUCE: Machine.reduce,
-        pickle.NEWOBJ: lambda m: m.newobj(False),
-        pickle.NEWOBJ_EX: lambda m: m.newobj(True),
-        pickle.BUILD: Machine.set_state,
-    }
     table: list[Callable[[Machine], None] | None] = [None] * 256
-    for opcode, value in pushed.items():
+    for opcode, value in _PUSHED.items():
         table[opcode[0]] = _pushed(value)
-    for opcode, step in done.items():
+    for opcode, step in _DONE.items():
         table[opcode[0]] = step
     return table
 

@@ -12,15 +12,14 @@ import numpy as np
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes, layouts, views
 from torchlike._core.storage import Storage
-from torchlike._core.tensor_copies import FIELDS, parts_of_state, set_state
-from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import View, step
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._ops.aten.subclasses import _make_wrapper_subclass
 from torchlike._ops.creation.filled import empty_strided
 from torchlike.nn.parameter import Parameter
 from torchlike.sparse._compressed import sparse_compressed_tensor
 from torchlike.sparse._tensor import sparse_coo_tensor
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor, parts_of_state, set_state
 
 # -- storages --------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import devices, dtypes, layouts, views
 from torchlike._core.size import Size
 from torchlike._core.storage import Storage
-from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._extensions.wrapped import Wrapped
 from torchlike._runtime import whole_files
 from torchlike.nested._internal.nested_tensor import NestedTensor

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes
-from torchlike._core.dispatch.moving import placed
+from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.storage import Storage, device_array
 from torchlike._runtime import x64
 from torchlike._runtime.mapped_files import is_mapped
@@ -91,7 +91,9 @@ class Storages:
         if device.type == "cpu" and is_mapped(flat):
             return Storage(None, flat)
         x64.require()
-        return Storage(device_array(flat) if device.type == "cpu" else placed(flat, device))
+        return Storage(
+            device_array(flat) if device.type == "cpu" else array_to_device(flat, device)
+        )
 
     def _device(self, flat: np.ndarray, location: str) -> devices.device:
         target = self.map_location

@@ -19,7 +19,7 @@ import numpy as np
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.storage import device_array
-from torchlike._ops.creation.finishing import finish
+from torchlike._ops.creation.wrap_result import finish
 from torchlike.tensor import Tensor
 
 __all__ = [

@@ -1,4 +1,9 @@
-"""``torch.sparse``: functions of sparse tensors, in coordinate form and compressed."""
+"""``torch.sparse``: functions of sparse tensors, in coordinate form and compressed.
+
+Imports `_ops`, `_extensions`, `autograd` and below. Begin with ``_tensor.py``. An op reaches a
+sparse tensor by the kind of cell (`_extensions/sparse_array.py`), which looks in ``_rule_table.py``
+for the rules that ``_rules.py``, ``_products.py`` and kin register.
+"""
 
 from __future__ import annotations
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes, printing
+from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
 from torchlike._core.layouts import sparse_coo, sparse_csr
-from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.sparse_array import CompressedArray
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
-from torchlike._runtime import trees
+from torchlike._runtime import printing, trees
 from torchlike.sparse._elsewhere import (
     as_it_is,
     following,
@@ -52,7 +52,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
     def __new__(
         cls, compressed: Tensor, plain: Tensor, values: Tensor, size: Any, layout: Any
     ) -> CompressedTensor:
-        return cls._on(SparseStorage(CompressedArray(compressed, plain, values, size, layout)))
+        return cls._on(PartsStorage(CompressedArray(compressed, plain, values, size, layout)))
 
     # -- what it is --------------------------------------------------------------------------------
 
@@ -355,14 +355,12 @@ def sparse_compressed_tensor(
     held = values if isinstance(values, Tensor) else make_tensor(values)
     if dtype is not None or device is not None:
         held = held.to(dtype=dtype or held.dtype, device=device)
-    capture = modes.current.capture
     if size is None:
-        if capture is not None:
-            capture.refuse(f"{kind.function} without a size", "size=")
+        modes.running_capture().refuse(f"{kind.function} without a size", "size=")
         size = _least_size(kind, outer, inner, held)
     shape = ints(size)
     check_shapes(kind, outer, inner, held, shape)
-    if capture is None:
+    if not modes.is_capturing():
         block = held.shape[outer.dim() : outer.dim() + 2] if kind.in_blocks else (1, 1)
         n_inner = shape[outer.dim() - 1 + kind.by_rows] // max(block[kind.by_rows], 1)
         known = [index._value(kind.function) for index in (outer, inner)]

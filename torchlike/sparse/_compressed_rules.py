@@ -261,6 +261,5 @@ def _(input: CompressedTensor, decimals: Any) -> CompressedTensor:
 
 def same_layout(found: SparseTensor, like: CompressedTensor) -> CompressedTensor:
     """Convert a tensor in coordinate form to the layout of another."""
-    if modes.current.capture is not None:
-        modes.current.capture.refuse("a change of layout", _INSTEAD)
+    modes.running_capture().refuse("a change of layout", _INSTEAD)
     return compressed(found, like.layout, like.blocksize())

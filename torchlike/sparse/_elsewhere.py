@@ -22,8 +22,8 @@ import numpy as np
 
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.meta import MetaArray
 from torchlike._core.tape import Edge, Node, gradient_edge
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad
@@ -51,11 +51,10 @@ def of(t: Any) -> Tensor | None:
     """
     if not _takes_all(t) or not modes.current.grad_enabled or modes.current.levels:
         return None
-    if modes.current.capture is not None:
-        modes.current.capture.refuse(
-            "the gradient of a sparse tensor where it has no elements",
-            "torch.sparse.mm, whose gradient has the places of the tensor",
-        )
+    modes.running_capture().refuse(
+        "the gradient of a sparse tensor where it has no elements",
+        "torch.sparse.mm, whose gradient has the places of the tensor",
+    )
     if t._elsewhere is UNKNOWN:
         raise NotImplementedError(
             "the gradient of a sparse tensor that a compiled function gave, where it has no "
@@ -139,7 +138,7 @@ def follow(result: Any, operands: Sequence[Any], pull_of: Callable[[int], Pull])
         return result
     if modes.current.levels or not any(map(_takes_all, operands)):
         return result
-    if modes.current.capture is not None:  # there to be refused
+    if modes.is_capturing():  # there to be refused
         result._storage.cell.elsewhere = UNKNOWN
         return result
     if any(isinstance(t, TensorOfParts) and t._elsewhere is UNKNOWN for t in operands):
@@ -166,7 +165,7 @@ def _takes_all(operand: Any) -> bool:
 
 def converted(result: Any, dense: Any) -> Any:
     """Return a new sparse result made of a dense tensor, which takes the whole gradient."""
-    if not dense.requires_grad or modes.current.capture is not None:
+    if not dense.requires_grad or modes.is_capturing():
         return result
     return _handing(result, targets([dense], lambda _: as_it_is))
 

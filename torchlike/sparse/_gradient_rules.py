@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.dispatch.record import still
+from torchlike._core.dispatch.record import snapshot
 from torchlike._core.dispatch.registry import NAMESPACES, OPS
-from torchlike._core.extension import add_method
 from torchlike._extensions.sparse_array import COMPRESSED_RULES, RULES
 from torchlike._ops.linalg import scipy_products
 from torchlike.sparse import _compressed_rules, _rules  # noqa: F401
@@ -30,7 +29,7 @@ from torchlike.sparse._elsewhere import (
 )
 from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._tensor import SparseTensor
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 #: Of the operands and statics of an op and the number of an operand: how that one's gradient
 #: follows from the result's.
@@ -55,7 +54,7 @@ def _around(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]])
 def _kept(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return snapshots of the arguments, which keep their values whatever is written to them
     later."""
-    return tuple(still(a) if isinstance(a, Tensor) else a for a in args)
+    return tuple(snapshot(a) if isinstance(a, Tensor) else a for a in args)
 
 
 def _spills(

@@ -84,7 +84,7 @@ def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
     joined = SparseTensor(
         cat([input._at, other._at], 1), cat([input._held.to(common), scaled]), input.shape, False
     )
-    tidy = input.is_coalesced() and other.is_coalesced() and modes.current.capture is None
+    tidy = input.is_coalesced() and other.is_coalesced() and not modes.is_capturing()
     return joined.coalesce() if tidy else joined
 
 
@@ -121,7 +121,7 @@ def _sum(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     if not keep:
         return values.sum(0)
     summed = SparseTensor(input._at[keep], values, size, input.is_coalesced() and len(keep) == n)
-    return summed if modes.current.capture is not None else summed.coalesce()
+    return summed if modes.is_capturing() else summed.coalesce()
 
 
 @rule("norm_op")
@@ -164,7 +164,7 @@ def _product_of_both(input: SparseTensor, other: SparseTensor) -> SparseTensor:
         size = _torch["broadcast_shapes"](input.shape, other.shape)
         input, other = (t if t.shape == size else broadcast_sparse(t, size) for t in (input, other))
     tidy: Any = input.coalesce()
-    if input.sparse_dim() != other.sparse_dim() or modes.current.capture is not None:
+    if input.sparse_dim() != other.sparse_dim() or modes.is_capturing():
         return tidy * other.to_dense()
     of_other: Any = other.coalesce()
     shape = tuple(input.shape[: input.sparse_dim()])

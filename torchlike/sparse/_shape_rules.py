@@ -11,13 +11,12 @@ from torchlike._core import errors
 from torchlike._core.dispatch.copying import check_expandable
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
-from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.sparse._rule_table import rule
 from torchlike.sparse._tensor import SparseTensor
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _torch = NAMESPACES[""]
 _INSTEAD = "the operation outside the jit"

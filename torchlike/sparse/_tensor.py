@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, memory_size, modes, protocol
+from torchlike._core import devices, dtypes, errors, modes, overrides
 from torchlike._core.dispatch.registry import NAMESPACES, composite
 from torchlike._core.dispatch.schema import ints
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
-from torchlike._core.storage import SparseStorage
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.sparse_array import SparseArray
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
@@ -34,7 +33,7 @@ from torchlike.sparse._elsewhere import (
     without_history,
 )
 from torchlike.sparse._geometry import WithoutMemory, own_method
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -54,7 +53,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
     is_sparse = True
 
     def __new__(cls, indices: Tensor, values: Tensor, size: Any, coalesced: bool) -> SparseTensor:
-        return cls._on(SparseStorage(SparseArray(indices, values, size, coalesced)))
+        return cls._on(PartsStorage(SparseArray(indices, values, size, coalesced)))
 
     # -- what it is --------------------------------------------------------------------------------
 
@@ -351,15 +350,13 @@ def sparse_coo_tensor(
             f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz "
             f"from values: {held.shape[0]}"
         )
-    capture = modes.current.capture
-    known: Any = None if capture is not None else at._value("sparse_coo_tensor")
+    known: Any = None if modes.is_capturing() else at._value("sparse_coo_tensor")
     if size is None:
-        if capture is not None:
-            capture.refuse("sparse_coo_tensor without a size", "size=")
+        modes.running_capture().refuse("sparse_coo_tensor without a size", "size=")
         shape = (*(int(n) + 1 for n in known.max(1, initial=-1)), *held.shape[1:])
     else:
         shape = ints(size)
-        memory_size.check_count(shape)
+        errors.check_count(shape)
     n, m = at.shape[0], held.dim() - 1
     if len(shape) != n + m:
         raise RuntimeError(
@@ -416,7 +413,7 @@ def to_sparse(
     """Convert to coordinate form, without the zeros (the last dimensions stay dense when
     ``sparse_dim`` is less than all), or to a compressed ``layout``. Raises JitCaptureError under a
     jit, NotImplementedError under make_fx."""
-    if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
+    if any(getattr(mode, "makes_graph", False) for mode in overrides.state.dispatch_modes):
         raise NotImplementedError(
             "make_fx: to_sparse() depends on values, which a graph does not have. Make the sparse "
             "tensor outside"

@@ -12,13 +12,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._compat import functions
 from torchlike._core import dtypes
 from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
 from torchlike._core.size import Size
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.capture.refusals import is_library
+from torchlike._ops import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.interop.leaves import is_tensor_or_module
 from torchlike.nn import Module

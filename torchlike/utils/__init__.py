@@ -1,6 +1,7 @@
 """``torch.utils``: data loading, checkpointing, pytrees, tensorboard, hooks and other tools.
 
-Imports `nn` and below. ``data/`` has a design page (docs/design/training.md).
+Imports `nn` and below. Begin with ``data/`` (docs/design/training.md) or ``checkpoint.py``; pytrees
+are `torchlike._runtime.trees`, of which ``_pytree.py`` is PyTorch's place.
 """
 
 from __future__ import annotations

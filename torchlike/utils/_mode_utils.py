@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchlike._core.protocol import DisableTorchDispatch as no_dispatch
+from torchlike._core.overrides import DisableTorchDispatch as no_dispatch
 
 __all__ = ["all_same_mode", "no_dispatch"]
 

@@ -8,7 +8,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
-from torchlike._core import protocol
+from torchlike._core import overrides
+from torchlike._extensions.overrides import protocol
 from torchlike._extensions.wrapper_storage import WrapperStorage
 from torchlike.ops._aten.handlers import unhandled
 from torchlike.tensor import Tensor
@@ -44,7 +45,7 @@ class TorchDispatchMode:
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -70,7 +71,7 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         return func(*args, **(kwargs or {}))
 
 
@@ -101,19 +102,19 @@ def _disable_current_modes() -> Any:
 
 def _get_current_dispatch_mode() -> Any:
     """Return the innermost mode, or None without one."""
-    on = protocol.state.dispatch_modes
+    on = overrides.state.dispatch_modes
     return on[-1] if on else None
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
     """Return the modes that are on, innermost last."""
-    return list(protocol.state.dispatch_modes)
+    return list(overrides.state.dispatch_modes)
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Return whether a mode is on; unless asked, those that say ``is_infra_mode()`` do not
     count."""
-    on = protocol.state.dispatch_modes
+    on = overrides.state.dispatch_modes
     return any(include_infra_modes or not m.is_infra_mode() for m in on)
 
 
@@ -156,7 +157,7 @@ def transform_subclass(
 
 def return_and_correct_aliasing(
     func: Any, args: Sequence[Any], kwargs: Any, out: Any
-) -> protocol.Result:
+) -> overrides.Result:
     """Return the result that a handler gives back: for an argument that ``func`` writes, that
     argument itself; for a view, ``out`` as a view of its argument.
 

@@ -417,7 +417,7 @@ def checkpoint(
             UserWarning,
             stacklevel=2,
         )
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         with contextlib.nullcontext() if wanted else no_grad():
             return _without_reentrance(
                 function, args, {}, preserve_rng_state, noop_context_fn, "none", False, early_stop

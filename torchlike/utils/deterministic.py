@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
-from torchlike._compat import determinism
+from torchlike._ops.creation import determinism
 
 
 class _Deterministic(types.ModuleType):

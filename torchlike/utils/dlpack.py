@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._compat import functions
+from torchlike._ops import functions
 from torchlike.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]

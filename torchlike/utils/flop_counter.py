@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Self
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike.utils._python_dispatch import TorchDispatchMode
 from torchlike.utils.flop_formulas import (
     REGISTRY,
@@ -130,7 +130,7 @@ class _Counting(TorchDispatchMode):
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         formula = formula_of(func.overloadpacket, self.counter.flop_registry)

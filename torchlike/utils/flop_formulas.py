@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from torchlike._core.dispatch.registry import FACTS, names_with
+from torchlike._core.dispatch.registry import OPTIONS, names_with
 from torchlike._ops.aten.custom import OpOverloadPacket
 from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
@@ -72,7 +72,7 @@ def formula_of(packet: Any, chosen: dict[Any, Formula]) -> Formula | None:
 
 
 for _name in names_with("flops"):
-    register_flop_formula(getattr(aten, _name))(FACTS[_name]["flops"])
+    register_flop_formula(getattr(aten, _name))(OPTIONS[_name]["flops"])
 
 
 @register_flop_formula(aten._scaled_mm)

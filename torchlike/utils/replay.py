@@ -172,9 +172,8 @@ class Region:
     @contextlib.contextmanager
     def first_run(self) -> Iterator[None]:
         """Record, around the first run, what the second one needs."""
-        capture = modes.current.capture
-        if capture is not None:
-            self._seen = seen = _Watching(capture)
+        if modes.is_capturing():
+            self._seen = seen = _Watching(modes.the_capture())
             with _seen_as(seen):
                 yield
             # Held on: the outputs' nodes must not keep what belongs to the capture alive.
@@ -192,10 +191,10 @@ class Region:
             raise RuntimeError(errors.BACKWARD_TWICE)
         snapshots = [x for x in self._leaves if type(x) is _ArgumentSnapshot]
         arrays = [s.fetch() for s in snapshots]
-        capture = modes.current.capture
+        capture, capturing = modes.running_capture(), modes.is_capturing()
         context: Any = contextlib.nullcontext()
         seen = self._seen
-        if capture is not None and seen is not None:
+        if capturing and seen is not None:
             given = [c._read() if isinstance(c, Tensor) else c for c in cotangents]
             alive = [s for s in (r() for r in seen.reads.values()) if s is not None]
             drawn = seen.host_values if self._preserve else []
@@ -218,6 +217,6 @@ class Region:
             for device, enabled, dtype in self._autocast:
                 if enabled or is_autocast_enabled(device):
                     stack.enter_context(autocast(device, dtype, enabled))
-            if self._rng is not None and capture is None:
+            if self._rng is not None and not capturing:
                 set_rng_state(self._rng)
             yield jax.tree_util.tree_unflatten(self._structure, leaves)

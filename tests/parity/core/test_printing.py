@@ -1,4 +1,4 @@
-"""`torchlike._core.printing` against the reprs of PyTorch itself, character for character."""
+"""`torchlike._runtime.printing` against the reprs of PyTorch itself, character for character."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchlike._core import printing
+from torchlike._runtime import printing
 
 torch = pytest.importorskip("torch")
 from torch._tensor_str import get_printoptions as torch_get_printoptions  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 from fx_models import FUNCTIONS, MODELS, REFUSED
 
 import torchlike
-from torchlike._core import protocol
+from torchlike._core import overrides
 
 torch = pytest.importorskip("torch")
 
@@ -17,7 +17,7 @@ BOTH = (torch, torchlike)
 
 @pytest.fixture(autouse=True)
 def _awake():
-    protocol.wake()
+    overrides.enable()
 
 
 def traced(t, name, **kwargs):

@@ -7,14 +7,14 @@ import pytest
 
 import torchlike
 from tests.parity.oracle import compare, refused
-from torchlike._core import protocol
+from torchlike._core import overrides
 
 torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(autouse=True)
 def _awake():
-    protocol.wake()
+    overrides.enable()
 
 
 def wrapper(library, *, rewraps=True, base=None):

@@ -7,14 +7,14 @@ import pickle
 import pytest
 
 import torchlike
-from torchlike._core import protocol
+from torchlike._core import overrides
 
 torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(autouse=True)
 def _awake():
-    protocol.wake()
+    overrides.enable()
 
 
 class TheirKept(torch.Tensor):

@@ -4,7 +4,7 @@ import pytest
 
 import torchlike
 import torchlike.overrides
-from torchlike._core import protocol
+from torchlike._core import overrides
 
 torch = pytest.importorskip("torch")
 
@@ -15,7 +15,7 @@ BOTH = (torch, torchlike)
 
 @pytest.fixture(autouse=True)
 def _awake():
-    protocol.wake()
+    overrides.enable()
 
 
 def mode_of(t, log, label="mode", passes=True):

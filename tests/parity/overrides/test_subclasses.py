@@ -6,7 +6,7 @@ import pytest
 
 import torchlike
 import torchlike.overrides
-from torchlike._core import protocol
+from torchlike._core import overrides
 
 torch = pytest.importorskip("torch")
 
@@ -51,7 +51,7 @@ def observed(t, call):
 def test_the_same_is_asked_and_given(name):
     call = CASES[name]
     theirs, given = observed(torch, call)
-    protocol.wake()
+    overrides.enable()
     ours, made = observed(torchlike, call)
     assert made == given
     if name in INNER:

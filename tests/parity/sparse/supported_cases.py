@@ -261,7 +261,7 @@ SHAPES = (
     "S.detach()",
     "S.contiguous()",
 )
-FACTS = (
+OPTIONS = (
     "S.is_sparse",
     "S.is_sparse_csr",
     "S.layout",
@@ -486,5 +486,5 @@ def cases() -> list[tuple[str, str]]:
     """A layout and an expression on S, the sparse tensor."""
     unary = [f"t.{name}(S)" for name in UNARY]
     in_place = [f"S.{name}_()" for name in UNARY if name not in NOT_IN_PLACE]
-    every = [*unary, *in_place, *PRODUCTS, *SUMS, *SHAPES, *FACTS]
+    every = [*unary, *in_place, *PRODUCTS, *SUMS, *SHAPES, *OPTIONS]
     return [(layout, text) for text in every for layout in LAYOUTS] + [("", t) for t in OTHERS]

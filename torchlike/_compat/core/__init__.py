@@ -20,17 +20,19 @@ from torchlike._compat.core._dispatch import (
 from torchlike._compat.places import PLACES as _PLACES
 from torchlike._core import devices as _devices
 from torchlike._core import modes as _modes
-from torchlike._core import protocol as _protocol
+from torchlike._core import overrides as _overrides
 from torchlike._core.devices import device
-from torchlike._core.dispatch.tags import Tag
 from torchlike._core.dtypes import dtype
 from torchlike._core.layouts import layout, memory_format
-from torchlike._core.protocol import DisableTorchDispatch as _DisableTorchDispatch
-from torchlike._core.protocol import DisableTorchFunction, DisableTorchFunctionSubclass
-from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
-from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
+from torchlike._core.overrides import DisableTorchDispatch as _DisableTorchDispatch
+from torchlike._core.overrides import DisableTorchFunctionSubclass
+from torchlike._core.overrides import no_function as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._extensions import boxes as _boxes
+from torchlike._extensions.overrides import protocol as _protocol
+from torchlike._extensions.overrides.protocol import DisableTorchFunction
+from torchlike._extensions.overrides.protocol import EnablingGuard as _EnableTorchFunction
+from torchlike._ops.aten.tags import Tag
 from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.random import Generator
 from torchlike.tensor import Tensor
@@ -82,7 +84,7 @@ class _TorchFunctionState(enum.Enum):
 
 
 def _get_torch_function_state() -> _TorchFunctionState:
-    state = _protocol.state
+    state = _overrides.state
     if state.off:
         return _TorchFunctionState.ALL_DISABLED
     if state.subclasses_off:
@@ -91,25 +93,25 @@ def _get_torch_function_state() -> _TorchFunctionState:
 
 
 def _set_torch_function_state(value: _TorchFunctionState) -> None:
-    _protocol.state.off = value is _TorchFunctionState.ALL_DISABLED
-    _protocol.state.subclasses_off = value is _TorchFunctionState.SUBCLASSES_DISABLED
+    _overrides.state.off = value is _TorchFunctionState.ALL_DISABLED
+    _overrides.state.subclasses_off = value is _TorchFunctionState.SUBCLASSES_DISABLED
 
 
 def _is_torch_function_enabled() -> bool:
     """Return whether the classes of arguments are asked."""
-    return not (_protocol.state.off or _protocol.state.subclasses_off)
+    return not (_overrides.state.off or _overrides.state.subclasses_off)
 
 
 def _is_torch_function_all_disabled() -> bool:
     """Return whether neither modes nor classes are asked."""
-    return _protocol.state.off
+    return _overrides.state.off
 
 
 def _has_torch_function(values: Any) -> bool:
     """Return whether a mode is on, or a value's class is asked."""
-    if _protocol.state.off:
+    if _overrides.state.off:
         return False
-    return bool(_protocol.state.modes or _protocol.overloaded(values))
+    return bool(_overrides.state.modes or _protocol.overloaded(values))
 
 
 def _has_torch_function_unary(value: Any) -> bool:
@@ -124,12 +126,12 @@ def _has_torch_function_variadic(*values: Any) -> bool:
 
 def _len_torch_function_stack() -> int:
     """Return how many modes are on."""
-    return len(_protocol.state.modes)
+    return len(_overrides.state.modes)
 
 
 def _get_function_stack_at(level: int) -> object:
     """Return the mode at a place of the stack, the outermost at 0."""
-    return _protocol.state.modes[level]
+    return _overrides.state.modes[level]
 
 
 def _push_on_torch_function_stack(mode: Any) -> None:
@@ -148,8 +150,8 @@ def _log_api_usage_once(event: str) -> None:
 
 def _get_tracing_state() -> Any:
     """Return the capture that ``torch.jit.trace`` or ``script`` runs, None outside of one."""
-    capture = _modes.current.capture
-    return capture if capture is not None and capture.scripting else None
+    capture = _modes.running_capture()
+    return capture if capture.scripting else None
 
 
 def _is_tracing() -> bool:
@@ -169,7 +171,7 @@ def _get_privateuse1_backend_name() -> str:
 
 def _is_torch_function_mode_enabled() -> bool:
     """Return whether a mode is on that sees calls."""
-    return bool(_protocol.state.modes)
+    return bool(_overrides.state.modes)
 
 
 def _are_functorch_transforms_active() -> bool:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from enum import Enum
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike.amp import autocast
 from torchlike.library.registration import OPERATORS as _OPERATORS
 
@@ -79,12 +79,12 @@ class DispatchKeySet:
 @contextlib.contextmanager
 def _AutoDispatchBelowAutograd() -> Iterator[None]:
     """Pass over operators' kernels for the key Autograd in a ``with`` block."""
-    previous = protocol.state.below_autograd
-    protocol.state.below_autograd = True
+    previous = overrides.state.below_autograd
+    overrides.state.below_autograd = True
     try:
         yield
     finally:
-        protocol.state.below_autograd = previous
+        overrides.state.below_autograd = previous
 
 
 @contextlib.contextmanager

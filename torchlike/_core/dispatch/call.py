@@ -7,24 +7,26 @@ same executables are inlined into the graph.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from torchlike._core import cells, errors, modes, protocol
+from torchlike._core import cells, errors, modes, overrides
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
-from torchlike._core.dispatch import old_signatures, recycling, value_checks
 from torchlike._core.dispatch import out as outputs
+from torchlike._core.dispatch.argument_names import warn_of_old_signature
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._core.dispatch.schema import Schema
 from torchlike._core.dispatch.spec import OpSpec, group
-from torchlike._core.storage import Storage
-from torchlike._core.tensor_class import TENSOR_TYPES
-from torchlike._runtime import one_device
+from torchlike._core.overrides import TENSOR_TYPES
+from torchlike._core.provided import Provided
+from torchlike._core.storage import Storage, storage_of_large
+from torchlike._runtime import one_device, recycling
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor, wrap
 
@@ -75,8 +77,10 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Function:
                 return run_with_sequences(spec, operands, statics)
             return run(spec, operands, statics)
         except TypeError as error:
-            if not protocol.is_unasked(error) or function in protocol.not_public:
+            if not overrides.is_unasked(error) or function in overrides.not_public:
                 raise  # of what is not public, whoever called it is asked
+            if not overrides.is_outermost(sys._getframe(1)):
+                raise
             if out is not None:
                 kwargs["out"] = out
             return function(*args, **kwargs)
@@ -105,14 +109,14 @@ def with_numbers_first(function: Any, names: tuple[str, ...], of_method: bool = 
             numbers = [a for a in args if type(a) in NUMBERS]
             if len(args) - len(numbers) == 3 and len(numbers) <= len(names):
                 kwargs = {**kwargs, **dict(zip(names, numbers, strict=False))}
-                old_signatures.tell(
+                warn_of_old_signature(
                     function.__name__, function.spec.schema.names, args, names, of_method
                 )
                 args = tuple([a for a in args if type(a) not in NUMBERS])
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            if not protocol.is_unasked(error):
+            if not overrides.is_unasked(error) or not overrides.is_outermost(sys._getframe(1)):
                 raise
             return reordered(*args, **kwargs)
 
@@ -191,12 +195,12 @@ def run(
             if out is DECLINED:
                 if on_host:
                     to_device(arrays, operands)
-                out = exe.forward(*arrays) if not exe.is_large else recycling.forward(exe, arrays)
+                out = exe.forward(*arrays) if not exe.is_large else _large(exe, arrays)
             if type(out) is tuple:
                 result = tuple([wrap(o) for o in out])
             else:
                 result = _new(Tensor)
-                result._storage = Storage(out) if not exe.is_large else recycling.storage(out)
+                result._storage = Storage(out) if not exe.is_large else storage_of_large(out)
     except Exception as error:
         kind = cells.kind_among(arrays)
         if kind is None:
@@ -223,6 +227,16 @@ def run_without_arrays(
         raise explain(error, name, arrays) from None
 
 
+def _large(exe: Executable, arrays: list[Any]) -> Any:
+    """Run the forward of an executable that has given a large result."""
+    if modes.current.capture is not None:
+        return exe.forward(*arrays)
+    return recycling.forward(exe, arrays)
+
+
+run_check = Provided("runs an op's check (of arrays, with a key) on the values of a call")
+
+
 def check_values(
     spec: OpSpec, arrays: Sequence[Argument], statics: Statics, lengths: tuple[int, ...]
 ) -> None:
@@ -232,7 +246,7 @@ def check_values(
         grouped = group(arrays, lengths) if lengths else arrays
         spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]
 
-    value_checks.run(check, arrays, (spec, statics, lengths))
+    run_check(check, arrays, (spec, statics, lengths))
 
 
 def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: Statics) -> Any:
@@ -260,7 +274,7 @@ def flatten_sequences(
             )
         for k, element in enumerate(o):
             if not isinstance(element, Tensor):
-                raise protocol.no_tensor(
+                raise overrides.no_tensor(
                     element,
                     f"expected Tensor as element {k} in argument {i}, but got "
                     f"{type(element).__name__}",
@@ -280,7 +294,7 @@ def coerce(spec: OpSpec, value: object, bit: int, before: Sequence[Argument]) ->
     kind = spec.schema.kinds[position]
     if value is None and kind.optional:
         return None
-    if kind.number:
+    if kind.number and (overrides.are_enabled() or not overrides.has_function(type(value))):
         if isinstance(value, np.generic):
             value = value.item()
         elif type(value) not in NUMBERS and isinstance(value, (int, float, complex)):
@@ -298,7 +312,7 @@ def coerce(spec: OpSpec, value: object, bit: int, before: Sequence[Argument]) ->
         if spec.takes_uninitialized:
             return value._read()
         raise ValueError(errors.uninitialized(spec.name))
-    raise protocol.no_tensor(
+    raise overrides.no_tensor(
         value,
         f"{spec.name}(): argument '{spec.schema.names[position]}' (position {position + 1}) must "
         f"be {kind.expects}, not {type(value).__name__}",

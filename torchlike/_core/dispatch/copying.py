@@ -1,25 +1,34 @@
-"""``copy_``: a tensor or number, broadcast and cast, is written into a tensor."""
+"""``copy_``: a tensor or number, broadcast and cast, is written into a tensor; and tensors go
+to other devices.
+
+JAX's programs run on one device, so that no op can go from one to another: values are moved between
+programs, and a node of its own brings the gradient back. In a program that is captured all is on
+the device of its operands: moving there changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core
 
-from torchlike._core import casts, errors, modes, views
-from torchlike._core.dispatch.data_writes import about_to_write, has_copied
+from torchlike._core import casts, devices, errors, modes, views
+from torchlike._core.cells import KINDS
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.inplace import assign
-from torchlike._core.dispatch.moving import moved, placed
 from torchlike._core.dispatch.record import execute
-from torchlike._core.tape import check_in_place, check_inference
+from torchlike._core.provided import Provided
+from torchlike._core.tape import Node, check_in_place, check_inference, gradient_edge
+from torchlike._core.tensor_values import about_to_write_data
 from torchlike._runtime import first_calls, mixed_operands, x64
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike.tensor import Tensor
+from torchlike._runtime.jax_private.tracing import trace_state_clean
+from torchlike.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from jax.typing import ArrayLike
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 
 _ARRAYS = (jax.Array, np.ndarray)
 _copies: dict[Hashable, Executable] = {}
+data_copied = Provided("is called once a tensor was copied to through ``.data``")
 
 
 def copy_(
@@ -91,16 +101,16 @@ def copy_(
         if mixed_operands.installed.copied is not None:
             value = mixed_operands.installed.copied(target, source, value)
         if source.device != target.device:
-            value = placed(value, target.device)
+            value = array_to_device(value, target.device)
     else:
         value = source
     if target._view is None:
         # Two cells may hold one immutable array: nothing needs copying.
         if target._is_data:
-            about_to_write(target)
+            about_to_write_data(target)
         target._storage.write(_fitted(value, target))
         if target._is_data:
-            has_copied(target)
+            data_copied(target)
     elif target._storage.host is not None or type(target._storage.cell) is np.ndarray:
         target._write(_fitted(value, target))
     else:
@@ -132,7 +142,7 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
         )
         exe.op = "copy_"
     if not number and not host().is_default and source.device != target.device:
-        source = moved(source, target.device)
+        source = tensor_to_device(source, target.device)
     value = source if number else source._read()
     if mixed_operands.installed.copied is not None and not number:
         value = mixed_operands.installed.copied(target, source, value)
@@ -188,3 +198,57 @@ def _fit_pure(size: tuple[int, ...], dtype: np.dtype) -> Callable[[ArrayLike], j
         return jnp.broadcast_to(casts.convert(value, dtype), size)
 
     return fit
+
+
+# -- from one device to another --------------------------------------------------------------------
+
+
+class DeviceTransferNode(Node):
+    """A tensor's way to another device: its gradient goes to the device that it came from."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, t: Tensor, source: devices.device) -> None:
+        super().__init__("ToCopyBackward0", [gradient_edge(t)])
+        self.source = source
+
+    def run(self, cotangents: list[Any]) -> Sequence[Value | None]:
+        return [array_to_device(cotangents[0], self.source)]
+
+    def run_graph(self, cotangents: list[Any]) -> Sequence[Tensor | None]:
+        return [tensor_to_device(cotangents[0], self.source)]
+
+
+def array_to_device(value: Any, device: devices.device) -> Any:
+    """Move an array to a device and return it; in a trace, whose program has one device, return it
+    as it is."""
+    if isinstance(value, core.Tracer) or not trace_state_clean():
+        if device.type != "cpu" and modes.is_capturing():
+            modes.current.place = device
+        return value
+    if not isinstance(value, (jax.Array, np.ndarray)):
+        return value  # without values, or of a transform
+    return jax.device_put(value, devices.to_jax(device))
+
+
+def array_to_device_of(value: Any, t: Tensor) -> Any:
+    """Move a value that was computed on the host to the device where a tensor is, and return it."""
+    return value if host().is_default or t.is_meta else array_to_device(value, t.device)
+
+
+def tensor_to_device(t: Tensor, device: devices.device) -> Tensor:
+    """Copy a dense tensor to another device, record the move in the graph, and return the copy.
+
+    NotImplementedError within vmap, jvp and kin for a tensor of theirs.
+    """
+    value = t._read()
+    if type(value) in KINDS:
+        raise NotImplementedError(
+            f"to({str(device)!r}) within a transform of torch.func: move the tensors before it"
+        )
+    result = wrap(array_to_device(value, device))
+    if t.requires_grad and modes.current.grad_enabled:
+        result._node = DeviceTransferNode(t, t.device)
+        result._requires_grad = True
+    result._inference = bool(modes.current.inference)
+    return result

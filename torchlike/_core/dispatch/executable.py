@@ -25,10 +25,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
-from torchlike._core import dtypes, meta, modes
-from torchlike._core.dispatch import recycling
-from torchlike._core.memory_size import check_bytes
-from torchlike._runtime import first_calls, targets, x64
+from torchlike._core import dtypes, modes
+from torchlike._core.errors import check_bytes
+from torchlike._runtime import first_calls, recycling, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
 
 if TYPE_CHECKING:
@@ -83,10 +82,7 @@ def unwatched(function: Callable[..., _T]) -> Callable[..., _T]:
 
     @functools.wraps(function)
     def traced(*args: object) -> _T:
-        capture = modes.current.capture
-        if capture is None:
-            return function(*args)
-        with capture.paused():
+        with modes.running_capture().paused():
             return function(*args)
 
     return traced
@@ -156,11 +152,11 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract",
         "_backward",
         "_donating",
         "_families",
         "_into",
+        "abstract",
         "by_numpy",
         "differentiable",
         "double",
@@ -169,6 +165,7 @@ class Executable:
         "forward",
         "forward_vjp",
         "has_tuple",
+        "identity_grad_for",
         "is_large",
         "keeps_residuals",
         "kept",
@@ -177,7 +174,6 @@ class Executable:
         "mask",
         "name",
         "op",
-        "passes_on",
         "pure",
         "pushed",
         "rule",
@@ -197,7 +193,7 @@ class Executable:
         kept: tuple[int, ...] | None = None,
         rule: Callable[[jax.Array, jax.Array], jax.Array] | None = None,
         residuals: bool = False,
-        passes_on: Callable[..., tuple[int, ...]] | None = None,
+        identity_grad_for: Callable[..., tuple[int, ...]] | None = None,
         free: tuple[int, ...] = (),
         differentiable: bool = True,
         library: bool = False,
@@ -206,7 +202,7 @@ class Executable:
         self.name = name
         #: The name of the op it belongs to; "" for views and backward passes.
         self.op = ""
-        #: Its (OpSpec, static arguments, lengths of its lists), for dispatch/kept.py; or None.
+        #: Its (OpSpec, static arguments, lengths of its lists), or None.
         self.facts: Any = None
         self.mask = mask
         self.wanted = tuple(i for i in range(n_operands) if mask >> i & 1)
@@ -215,8 +211,8 @@ class Executable:
         #: rule(cotangent, output) -> cotangent of the first operand; only the output is kept.
         self.rule = rule
         self.keeps_residuals = residuals
-        #: passes_on(*kept) -> operands whose gradient may be the output's very cotangent.
-        self.passes_on = passes_on
+        #: identity_grad_for(*kept) -> operands whose gradient may be the output's very cotangent.
+        self.identity_grad_for = identity_grad_for
         #: Whether backward frees anything, so that a second one is PyTorch's error.
         self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
         self._backward: dict[tuple[Aval | None, ...], Callable[..., Gradients]] = {}
@@ -227,7 +223,8 @@ class Executable:
         #: Whether it has given a large result, and of what kind for which operands (recycling.py).
         self.is_large = False
         self.large: dict[Hashable, tuple[Hashable, int]] = {}
-        self._abstract: AbstractExecutable | None = None
+        #: The same on the meta device, once made (meta.py).
+        self.abstract: Executable | None = None
         #: Executables of this one's backward, for create_graph.
         self.double: dict[Hashable, Executable] = {}
         #: False for an op whose derivative PyTorch does not define, though JAX would.
@@ -310,13 +307,6 @@ class Executable:
             self._into = first_calls.jit(pure, name=self.name, donate_argnums=0, keep_unused=True)
         return self._into
 
-    @property
-    def abstract(self) -> AbstractExecutable:
-        """The same on the meta device."""
-        if self._abstract is None:
-            self._abstract = AbstractExecutable(self)
-        return self._abstract
-
     def _split(
         self, operands: tuple[Argument, ...]
     ) -> Callable[..., tuple[tuple[jax.Array, ...], Traced]]:
@@ -379,8 +369,8 @@ class Executable:
     ) -> tuple[Value, ...] | None:
         """Return the gradients, where all are the cotangent itself (compiled, each would be a copy
         of it); else None."""
-        assert self.passes_on is not None
-        passing = self.passes_on(*kept)
+        assert self.identity_grad_for is not None
+        passing = self.identity_grad_for(*kept)
         aval = cotangent.shape, cotangent.dtype
         for i in self.wanted:
             if i not in passing or avals[self.dropped.index(i)] != aval:
@@ -454,24 +444,6 @@ class _Unmade:
             self._form = self._make()
             setattr(self._exe, self._slot, self._form)
         return self._form(*args)
-
-
-class AbstractExecutable(Executable):
-    """An executable on the meta device: every compiled form gives shapes and computes nothing."""
-
-    __slots__ = ()
-
-    def __init__(self, concrete: Executable) -> None:
-        for field in Executable.__slots__:
-            if hasattr(concrete, field):
-                setattr(self, field, getattr(concrete, field))
-        self.forward = functools.partial(meta.call, concrete.forward)
-        self.forward_vjp = functools.partial(meta.call, concrete.forward_vjp)
-        self._donating = self.forward
-        self._backward, self.double, self._abstract = {}, {}, self
-
-    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Gradients]:
-        return functools.partial(meta.call, super().backward(dropped_avals))
 
 
 def _aval(x: Argument) -> Aval | None:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from torchlike._core import casts, cells, dtypes, errors, modes, tape, views
 from torchlike._core.dispatch import call
-from torchlike._core.dispatch.data_writes import about_to_write
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute, to_device
 from torchlike._core.dispatch.spec import OpSpec
 from torchlike._core.dispatch.view_history import rejoin, relative_steps
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_in_place, check_inference
+from torchlike._core.tensor_values import about_to_write_data
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from torchlike._core.dispatch.spec import Statics
 
 
-def twin_of(spec: OpSpec) -> Callable[..., Tensor]:
-    """Return the in-place twin ``name_`` of an op, which writes into its first operand and returns
+def in_place_variant(spec: OpSpec) -> Callable[..., Tensor]:
+    """Return the in-place variant ``name_`` of an op, which writes into its first operand and gives
     it."""
     schema = spec.schema.as_method(f"{spec.name}_")
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
     by_position = schema.arity if schema.positional == schema.arity else -1
 
-    def twin(*args: object, **kwargs: object) -> Tensor:
+    def variant(*args: object, **kwargs: object) -> Tensor:
         if kwargs or len(args) != by_position:
             args = schema.bind(args, kwargs)
         target = args[0]
@@ -52,7 +52,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Tensor]:
         statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
         return _update(spec, target, [args[i] for i in operand_positions], statics)
 
-    return call.dress(twin, spec, "_")
+    return call.dress(variant, spec, "_")
 
 
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
@@ -148,7 +148,7 @@ def _update_cell(
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
     if not sole and target._is_data:
-        about_to_write(target)
+        about_to_write_data(target)
     arrays, _, _, on_host = call.gather_operands(spec, operands)
     if spec.check is not None:
         call.check_values(spec, arrays, statics, lengths)

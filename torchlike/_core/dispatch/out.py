@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchlike._core import casts, dtypes, errors, modes, protocol, views
+from torchlike._core import casts, dtypes, errors, modes, overrides, views
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_inference
 from torchlike._runtime.first_calls.program import host
@@ -15,7 +15,7 @@ from torchlike.tensor import Tensor
 
 if TYPE_CHECKING:
     from torchlike._core.cells import Result
-    from torchlike._core.dispatch.facts import CastsOut
+    from torchlike._core.dispatch.spec import CastsOut
 
     #: What may be cast: "any" to every dtype.
     Cast = CastsOut | Literal["any"]
@@ -27,7 +27,7 @@ def check_targets(out: Any, name: str) -> tuple[Tensor, ...]:
     for t in targets:
         if not isinstance(t, Tensor):
             said = f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}"
-            raise protocol.no_tensor(t, said)
+            raise overrides.no_tensor(t, said)
     return tuple(targets)
 
 

@@ -6,20 +6,17 @@ and backward passes themselves (for create_graph) all go through it.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import cells, dtypes, errors, modes, tape
-from torchlike._core.dispatch import kept
 from torchlike._core.dispatch.executable import Executable, called, flatten
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.provided import Provided
 from torchlike._core.storage import device_array
 from torchlike._core.tape import Edge, Node, gradient_edge
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.tensor import Tensor, wrap
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
     from torchlike._core.dispatch.executable import Aval, Gradients, Residuals
 
 _RELEASED: Any = object()
-_SAVED, _RAW_SAVED = "_saved_", "_raw_saved_"
+class_shown = Provided("gives the class as which a node (its class, its name) is shown, or None")
 
 
 class OpNode(Node):
@@ -70,9 +67,9 @@ class OpNode(Node):
         return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in edges)
 
     def shown(self) -> Node:
-        kind = shown_kinds.get(type(self))
+        kind = class_shown(type(self), self.short_name())
         if kind is not None:
-            self.__class__ = named_class(kind, self.short_name())
+            self.__class__ = kind
         return self
 
     def is_released(self) -> bool:
@@ -86,7 +83,7 @@ class OpNode(Node):
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)
         exe = self.exe
-        if exe.passes_on is not None:
+        if exe.identity_grad_for is not None:
             passed = exe.passed_on(self.saved, self.avals, cotangents[0])
             if passed is not None:
                 return passed
@@ -154,71 +151,6 @@ class OpNode(Node):
             self.residuals = None
 
 
-class SavedNames:
-    """What a node saved, as attributes.
-
-    Not OpNode's own: a class with ``__getattr__`` looks up every attribute the slow way, which took
-    backward 9 % longer (chain of products, 5.1 -> 5.5 µs a node).
-    """
-
-    __slots__ = ()
-
-    def __getattr__(self: Any, name: str) -> Any:
-        """Return the saved value of ``_saved_self``, ``_raw_saved_self`` and the like; see kept.py.
-        RuntimeError once they were freed."""
-        found = None
-        raw = name.startswith(_RAW_SAVED)
-        if raw or name.startswith(_SAVED):
-            found = kept.names_of(self).get(name.removeprefix(_RAW_SAVED if raw else _SAVED))
-        if found is None or (raw and found[0] not in ("operand", "result")):
-            raise AttributeError(f"'{self.short_name()}' object has no attribute '{name}'")
-        kind, place = found
-        if raw:
-            own = name.removeprefix(_RAW_SAVED)
-            if kind == "operand":
-                place = self.exe.kept.index(place) if place in self.exe.kept else None
-            return raw_saved(self, own, place)
-        if kind == "static":
-            return kept.static_of(self.exe, place)
-        if kind == "sizes":
-            return self.avals[self.exe.dropped.index(place)][0]
-        if kind == "result":
-            return rejoined(self.kept_values()[0], (self, 0))
-        if place not in self.exe.kept:
-            return None
-        value = self.kept_values()[self.exe.kept.index(place)]
-        if value is None:
-            return None
-        if not hasattr(value, "shape"):
-            return value if kept.is_scalar(self.exe, place) else wrap(jnp.asarray(value))
-        edge = dict(zip(self.exe.wanted, self.edges, strict=True)).get(place)
-        if edge is None:
-            return wrap(value)
-        leaf = unwritten(value, edge)
-        return rejoined(value, edge) if leaf is None else leaf
-
-    def __dir__(self: Any) -> list[str]:
-        return [*super().__dir__(), *(_SAVED + name for name in kept.names_of(self))]
-
-
-class ShownNode(SavedNames, OpNode):
-    """An OpNode that the user has asked for."""
-
-    __slots__ = ()
-
-
-raw_saved = Provided("shows what a node (node, name, place) saved, as it is kept")
-#: As what a node is shown that the user asks for.
-shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
-
-
-@functools.cache
-def named_class(kind: type[Node], name: str) -> type:
-    """Make a subclass of ``kind`` under the name of the node: what draws graphs writes
-    ``type(grad_fn).__name__``."""
-    return type(name, (kind,), {"__slots__": ()})
-
-
 def unwritten(array: object, edge: Edge | None) -> Tensor | None:
     """Return the leaf whose value a saved array is, unless it was written to since: PyTorch hands
     out the very object."""
@@ -244,7 +176,7 @@ def rejoined(array: Value, edge: Edge | None) -> Tensor:
     return t
 
 
-def still(t: Tensor) -> Tensor:
+def snapshot(t: Tensor) -> Tensor:
     """Return a new tensor with the value that ``t`` has now and its place in the graph: later
     writes to ``t`` do not reach it."""
     edge = gradient_edge(t)

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import jax
 import numpy as np
 
-from torchlike._core import casts, dtypes, modes, protocol
-from torchlike._core.dispatch import old_signatures
-from torchlike._core.dispatch.synonyms import SYNONYMS
+from torchlike._core import casts, dtypes, modes, overrides
+from torchlike._core.dispatch.argument_names import SYNONYMS, warn_of_old_signature
 from torchlike._runtime.jax_private.jaxprs import seems_symbolic
 from torchlike.tensor import Tensor
 
@@ -76,7 +75,7 @@ class Kind:
         try:
             return self.convert(value)
         except (TypeError, ValueError) as error:
-            if modes.current.capture is not None and isinstance(value, Tensor):
+            if modes.is_capturing() and isinstance(value, Tensor):
                 raise
             raise TypeError(
                 f"{op}(): argument '{name}' (position {position}) must be {self.expects}, not "
@@ -122,7 +121,7 @@ def require_tensor(value: object, op: str, name: str = "input", position: int = 
     """Check that ``value``, an argument of a function that is made of other ops, is a tensor, and
     return it. TypeError in PyTorch's words for anything else."""
     if not isinstance(value, Tensor):
-        raise protocol.no_tensor(
+        raise overrides.no_tensor(
             value,
             f"{op}(): argument '{name}' (position {position}) must be Tensor, not "
             f"{type(value).__name__}",
@@ -135,7 +134,7 @@ def require_tensors(values: _Tensors) -> _Tensors:
     return them. TypeError in PyTorch's words for anything else among them."""
     for i, value in enumerate(values):
         if not isinstance(value, Tensor):
-            raise protocol.no_tensor(
+            raise overrides.no_tensor(
                 value,
                 f"expected Tensor as element {i} in argument 0, but got {type(value).__name__}",
             )
@@ -439,7 +438,7 @@ class Schema:
         if len(args) > self.positional:
             if self._is_old(args):
                 name = self.names[self.factors[0]]
-                old_signatures.tell(self.told_as, self.names, args, (name,), self.of_method)
+                warn_of_old_signature(self.told_as, self.names, args, (name,), self.of_method)
                 args, kwargs = (args[0], args[2]), {name: args[1], **kwargs}
             else:
                 args = self._pack_varargs(args)

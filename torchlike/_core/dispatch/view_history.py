@@ -12,8 +12,7 @@ import jax.numpy as jnp
 from torchlike._core import errors, modes, tape, views
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import OpNode
-from torchlike._core.extension import add_method
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 def rejoin(view: Tensor) -> None:

@@ -7,7 +7,9 @@ function as arguments, so ``x[i]`` in a loop compiles once.
 
 ``read(array, *dynamic)`` gives the view's value; ``write(array, value, *dynamic)`` gives the array
 with the view's part replaced. ``geometry(geometry, *dynamic)`` follows PyTorch's size, stride and
-offset. To add a view kind: one class in steps.py, one function in ops/views.
+offset. To add a view kind: one class in ``steps.py``, one function in `_ops/shape/views`. A write
+is refused by `check_writable` here or `check_in_place` in ``tape.py``. Imports `_runtime` and low
+files of `_core`. Begin with ``steps.py``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import casts
-from torchlike._core.memory_size import check_bytes, check_count
+from torchlike._core.errors import check_bytes, check_count
 from torchlike._core.views.geometry import UNKNOWN, Geometry, memory_index
 
 if TYPE_CHECKING:

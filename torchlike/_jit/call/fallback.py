@@ -278,7 +278,7 @@ def replayable(
     """Run a module's compiled call, and prepare its node to be replaced by what ``again``, the same
     call eagerly, records. ``tell`` hears of it. ``given``: its arguments."""
     current = modes.current
-    if not current.grad_enabled or current.capture is not None or current.levels:
+    if not current.grad_enabled or modes.is_capturing() or current.levels:
         return call()
     before = [(t._storage, t._storage.version) for t in _tensors(given)]
     then, first = _Then(module), next_sequence()

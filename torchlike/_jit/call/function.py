@@ -7,7 +7,7 @@ import sys
 import types
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchlike._core import dtypes, errors, modes
@@ -21,13 +21,15 @@ from torchlike._jit.call.tracer import (
     BodyRaised,
     Call,
     FunctionTracer,
+    PutOff,
     Traced,
     capturing,
 )
 from torchlike._jit.guards.keys import NoKey, Numbers, signature, static_key
-from torchlike._jit.program.delivery import deliver, targets_of, write
+from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, write
 from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
 from torchlike._jit.program.program import WHY, Program, SharedOutside
+from torchlike._jit.trace.tail import split
 from torchlike._runtime import late_checks
 from torchlike._runtime.environment_variables import CHECKS
 from torchlike._runtime.tracebacks import trim
@@ -36,6 +38,10 @@ from torchlike.tensor import Tensor
 
 #: After so many captures that could not be kept, say so (each call then compiles anew).
 _WARN_AFTER = 3
+#: After so many programs, one behind the other, that changed what they had read so that none of
+#: them fits the next call, calls of their kind run eagerly; and after so many in all.
+_MOST_UNSETTLED = 4
+_MOST_UNSETTLED_IN_ALL = 8
 #: After so many kinds of calls that cannot be compiled, try no further (PyTorch's limit, too).
 _GIVE_UP_AFTER = 8
 #: All functions there are, for ``reset_all``.
@@ -55,6 +61,7 @@ class JitFunction:
     Attributes:
       fell_back: why calls ran eagerly (``fallback="eager"``): the words of the errors.
       ran_eagerly: whether the last call did.
+      tail_at: the line from which it runs in Python, behind its program; "" where all is compiled.
 
     Example:
       >>> double = torchlike.jit(lambda x: 2 * x)
@@ -67,6 +74,11 @@ class JitFunction:
 
     #: Whether ``torch.jit.is_scripting()`` says yes inside.
     scripting = False
+    #: Of one that was split (see ``tail``): from which line its tail runs, the function itself, and
+    #: the tails by the marks that the heads return.
+    tail_at = ""
+    _whole: Any = None
+    _tails: Mapping[str, Any] = types.MappingProxyType({})
     #: The error where arguments choose no program.
     without_key: type[Exception] = TypeError
 
@@ -104,6 +116,8 @@ class JitFunction:
         #: Captures that could not be kept: in a row, by the key of the call, where the body
         #: changed the structure of modules or optimizers; all others under None.
         self._unkept: Counter[Any] = Counter()
+        #: Programs that did not fit the next call: in a row, in all, and when the last was made.
+        self._unsettled = 0, 0, 0
         self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
         self._recompiles = Recompiles(fn, self._name, self._numbers)
         self._fallback = fallback
@@ -120,8 +134,7 @@ class JitFunction:
         )
         #: Whether ``torch.compiler.set_stance`` speaks of it, and whether a stance let it run
         #: eagerly before it compiles.
-        self._heeds_stance = heeds_stance
-        self._deferred = False
+        self._heeds_stance, self._deferred = heeds_stance, False
         self.fell_back: dict[Any, str] = {}
         #: The places that stand in the way, of which it was warned.
         self._told: set[Any] = set()
@@ -159,6 +172,7 @@ class JitFunction:
         """Forget every compiled program: the next call compiles."""
         self._cache.clear()
         self._unkept.clear()
+        self._unsettled = 0, 0, 0
         if self._warm_up is not None:
             self._warm_up.clear()
         self.fell_back.clear()
@@ -176,9 +190,13 @@ class JitFunction:
             found = getattr(found, part, None)
         if found is self:
             return name
-        fresh = type(self)(self._fn, **self._options)
-        users = {k: v for k, v in vars(self).items() if k not in vars(fresh)}
-        return _made_again, (type(self), self._fn, self._options), users or None
+        kind, fn = type(self), self._fn
+        if isinstance(self, _WithTail):
+            kind, fn = JitFunction, self._whole
+        fresh = kind(fn, **self._options)
+        known = vars(fresh).keys() | {"tail_at", "_whole", "_tails"}
+        users = {k: v for k, v in vars(self).items() if k not in known}
+        return _made_again, (kind, fn, self._options), users or None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind the function as a method: the instance is an argument like any other."""
@@ -198,6 +216,8 @@ class JitFunction:
                     return self._run(latest, tensors, ())
                 except SharedOutside:
                     return self._call_sharing(args, kwargs)
+                except CheckFailed:
+                    return self._call_plainly(args, kwargs)
         try:
             leaves, structure = flatten_arguments(args, kwargs)
         except RecursionError:
@@ -238,12 +258,15 @@ class JitFunction:
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
                 numbers = program.numbers_of(leaves, (args, kwargs)) if program.numbers else ()
                 if numbers is not None:
-                    if state.inline_cache is None and guard and not self._numbers.active:
+                    known = state.inline_cache is not None or program.numbers
+                    if not known and guard and not self._numbers.active:
                         state.inline_cache = generate_inline_cache(program.guards, args, whole)
                     try:
                         return self._run(program, tensors, numbers)
                     except SharedOutside:
                         return self._call_sharing(args, kwargs)
+                    except CheckFailed:
+                        return self._call_plainly(args, kwargs)
         call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
@@ -264,6 +287,10 @@ class JitFunction:
             return self._call_by_modules
         if modes.current.warming or not self._may_compile(call):
             return self._call_plainly
+        may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
+        if may_fall_back and (why := self._cache.why_enough(call.key, self._tracer.is_part)):
+            self._tell_of(self._fn, why, "is compiled no more")
+            return self._call_plainly
         return None
 
     def _call_captured(self, call: Call) -> tuple[Any, _Eagerly | None]:
@@ -283,17 +310,50 @@ class JitFunction:
             if way is Way.COMPILED:
                 return self._compile(call), None
             return None, self._call_warming
+        except CheckFailed:
+            return None, self._call_plainly
         except SharedOutside as why:
             self._fall_back(call.key, str(why))
             return None, self._call_by_modules
         except JitCaptureError as error:
+            again = self._split_before(error)
+            if again is not None:
+                return None, again
             if error.is_final or (error.is_final is None and self._fallback is None):
                 raise
             self._fall_back(call.key, error)
             return None, self._call_by_modules
+        except PutOff:
+            return None, self._call_warming
         except BodyRaised as raised:
             # What the capture did is undone; eagerly, what the body does before it raises is done.
             return None, functools.partial(self._call_raised, call.key, raised.args[0])
+
+    def _split_before(self, error: JitCaptureError) -> _Eagerly | None:
+        """Split a training step before the statement that cannot be compiled: the program is of
+        what stands before it, and the rest runs in Python behind it. Return what makes the call
+        once more; None where it cannot be split."""
+        is_again = type(self) is _WithTail
+        if self._fallback is None or error.is_final or not (is_again or type(self) is JitFunction):
+            return None
+        if not (vars(error).get("trains") and self._tracer.falls_back_whole):
+            return None
+        mark = f"{self._name}: tail {len(self._tails)}"
+        whole = self._whole if is_again else self._fn
+        found = split(whole, error, mark)
+        if found is None:
+            return None
+        self._tails, self.tail_at = {**self._tails, mark: found.tail}, found.line
+        self._whole = whole
+        self._fn = found.head
+        self._tracer.take_head(found.head)
+        self._cache.clear()
+        if self._warm_up is not None:
+            self._warm_up.clear()
+        self.__class__ = _WithTail
+        # Who called the one that had a tail already calls that of the new head.
+        call: Any = _call if is_again else _WithTail.__call__
+        return lambda args, kwargs: call(self, *args, **kwargs)
 
     def _compile(self, call: Call) -> Any:
         """Trace, compile, run for the first time and remember."""
@@ -316,7 +376,8 @@ class JitFunction:
             run.capture.host.fail()
             run.capture.undo_python()
             raise
-        run.capture.prints.let_out()
+        if not program.may_run_again:
+            run.capture.prints.let_out()
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
         numbers = program.numbers_of(call.leaves, call.given)
@@ -324,6 +385,8 @@ class JitFunction:
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
             self._look_at_first(traced, ran.outputs)
+            if program.may_run_again:
+                run.capture.prints.let_out()
         result = deliver(program, call.tensors, ran, made, numbers, known)
         del made, known
         if run.modes_left is not None:
@@ -333,6 +396,8 @@ class JitFunction:
                 self._unkept.pop(asked, None)
                 self._cache.keep(key, program)
                 self._tracer.say_recorded(run)
+                if program.outputs.outside:
+                    self._count_unsettled(traced, asked)
             else:
                 self._count_unkept(program, asked)
                 if run.capture.observer.weak:
@@ -353,7 +418,33 @@ class JitFunction:
                 self._cache.keep(key, program)
 
         assert program.words is not None
-        program.words.read(outputs[n + what.n_made], undo)
+        try:
+            program.words.read(outputs[n + what.n_made], undo)
+        except Exception as error:
+            if program.may_run_again:  # what the body does before is done
+                raise CheckFailed from error
+            raise
+
+    def _count_unsettled(self, traced: Traced, asked: Any) -> None:
+        """Count a program that changed what it had read, and so does not fit a call like the one
+        that it was made for; run such calls eagerly when there are too many."""
+        call, _, run, program = traced
+        changed = program.guards.explain(call.tensors)
+        if not changed and program.numbers_of(call.leaves, call.given) is None:
+            changed = run.outside.explain_numbers(run.numbers.static_places)
+        if not changed:
+            return
+        in_row, in_all, at = self._unsettled
+        in_row = in_row + 1 if at == self._calls - 1 else 1
+        self._unsettled = in_row, in_all + 1, self._calls
+        if in_row >= _MOST_UNSETTLED or in_all + 1 >= _MOST_UNSETTLED_IN_ALL:
+            lines = run.outside.lines(changed)
+            self._fall_back(
+                asked,
+                f"it reads a Python value that it changes itself, for which each call compiles "
+                f"anew ({changed}{lines}); use a tensor, or change it outside",
+                lines,
+            )
 
     def _count_unkept(self, program: Program, asked: Any) -> None:
         """Count a program that is for one call alone, as those of later calls may be; fall back to
@@ -391,16 +482,20 @@ class JitFunction:
     def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call that cannot be compiled: eagerly, its modules compiled by themselves."""
         self.ran_eagerly = True
+        return self._by_modules().run(self._fn, args, kwargs)
+
+    def _by_modules(self) -> ModuleFallback:
+        """Return what compiles by themselves the modules that run outside of a program."""
         if self._module_fallback is None:
             self._module_fallback = ModuleFallback(self._fn, self._part, self._tell_of)
-        return self._module_fallback.run(self._fn, args, kwargs)
+        return self._module_fallback
 
-    def _tell_of(self, module: Any, why: str) -> None:
-        """Say once for a class of modules why its modules run eagerly."""
-        name = type(module).__qualname__
+    def _tell_of(self, module: Any, why: str, what: str = "runs eagerly from now on") -> None:
+        """Say once for a class of modules why its modules run eagerly, or are compiled no more."""
+        name = getattr(module, "__qualname__", type(module).__qualname__)
         if (name, why) not in self._told:
             self._told.add((name, why))
-            errors.warn_user(f"torchlike.jit: {name} runs eagerly from now on, because {why}")
+            errors.warn_user(f"torchlike.jit: {name} {what}, because {why}")
 
     def _part(self, module: Any) -> JitFunction:
         """Make the compiled function of a module that a call in parts calls."""
@@ -503,11 +598,14 @@ class JitFunction:
             late_checks.look()
         self._calls = state.used = self._calls + 1
         self._cache.latest, self.ran_eagerly = program, False
-        if program.effects:
-            program.check_memory(tensors)  # before anything is done
-            for effect in program.effects:
-                effect()
         call = state.call or program.generate()
+        if program.prints is not None:
+            program.check_memory(tensors)  # before anything is done
+            if program.may_run_again:
+                result = program.call(tensors, numbers)
+                program.prints()
+                return result
+            program.prints()
         if not program.updates:
             result = call(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
@@ -515,17 +613,32 @@ class JitFunction:
             result = call(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
 
-    def _fall_back(self, key: Any, why: str | JitCaptureError) -> None:
+    def _fall_back(self, key: Any, why: str | JitCaptureError, place: str = "") -> None:
         """Run calls like this one eagerly from now on, and say so, once for each place in the
         code that is in the way: other kinds of calls, and modules that are compiled by themselves
         then, come to the same."""
         self.fell_back[key] = str(why)
-        place = getattr(why, "place", str(why))
+        place = place or getattr(why, "place", str(why))
         if place not in self._told:
             self._told.add(place)
             errors.warn_user(
                 f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
             )
+
+
+class _WithTail(JitFunction):
+    """One that was split: a program, and the rest of the function, which runs in Python behind
+    it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = JitFunction.__call__(self, *args, **kwargs)
+        mark = found[-1] if type(found) is tuple and found else None
+        if type(mark) is not str or mark not in self._tails:
+            return found  # of a call that another thread began before the function was split
+        tail, given = self._tails[mark], found[:-1]
+        if modes.current.__dict__["capture"] is not None:
+            return tail(*given)
+        return self._by_modules().run(tail, given, {})
 
 
 def _made_again(cls: type[JitFunction], fn: Any, options: dict[str, Any]) -> JitFunction:

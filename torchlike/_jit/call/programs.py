@@ -5,12 +5,24 @@ from __future__ import annotations
 import contextlib
 import enum
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from torchlike._jit.call.recompile_messages import Recompiles, key_difference, parameter_names
-from torchlike._jit.call.tracer import Call, FunctionTracer, Traced
+from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
+from torchlike._jit.guards.keys import without_objects, without_sizes
 from torchlike._jit.program.program import Program
+
+#: For so many objects of one class among the arguments programs are compiled: each keeps its own
+#: (a cache for one call to ``generate``) alive.
+MOST_OBJECTS = 8
+#: So many sizes are compiled when they first come; see `ProgramCache._why_later`.
+MOST_AT_ONCE = 8
+#: So many sizes of the arguments of a module are compiled that nobody asked to compile, and so
+#: many programs for arguments of the same sizes.
+MOST_SIZES = 3
+MOST_STATES = 8
 
 
 class ProgramCache:
@@ -22,12 +34,21 @@ class ProgramCache:
         self.most = most
         self.programs: dict[Any, list[Program]] = {}
         #: The program that ran last, and the key of the call that was compiled last.
+        #: By keys without sizes, how many sizes have had programs.
+        self._sizes: Counter[Any] = Counter()
+        #: By keys without the objects in them, how many objects have had programs.
+        self._objects: Counter[Any] = Counter()
+        #: Calls of sizes that are not compiled yet, by their keys.
+        self._met: Counter[Any] = Counter()
         self.latest: Program | None = None
         self.latest_key: tuple[Any, ...] | None = None
 
     def clear(self) -> None:
         """Forget them."""
         self.programs.clear()
+        self._sizes.clear()
+        self._objects.clear()
+        self._met.clear()
         self.latest = self.latest_key = None
 
     def find(self, call: Call) -> tuple[Program, Any] | None:
@@ -36,6 +57,10 @@ class ProgramCache:
 
     def keep(self, key: Any, program: Program) -> None:
         """Remember a program; the one unused for longest goes when there are too many."""
+        if key not in self.programs:
+            alike = without_objects(key, MODES_IN_KEY)
+            self._objects[alike] += 1
+            self._sizes[without_sizes(alike, MODES_IN_KEY)] += 1
         self.programs.setdefault(key, []).insert(0, program)
         kept = [(p.state.used, k, p) for k, programs in self.programs.items() for p in programs]
         if len(kept) > self.most:
@@ -43,6 +68,45 @@ class ProgramCache:
             self.programs[oldest_key].remove(oldest)
             if not self.programs[oldest_key]:
                 del self.programs[oldest_key]
+
+    def why_enough(self, key: Any, is_part: bool) -> str:
+        """Return why a call with a key, which no program fits, is not to be compiled: for objects
+        that are made anew for each call, and sizes that go on changing, soonest where nobody asked
+        to compile (``is_part``); "" where it may be."""
+        of_key, alike = self.programs.get(key, ()), without_objects(key, MODES_IN_KEY)
+        if not of_key and alike != key and self._objects[alike] >= MOST_OBJECTS:
+            made = next(b[1].__qualname__ for a, b in zip(key, alike, strict=True) if a != b)
+            return (
+                f"it was for {MOST_OBJECTS} objects of one class ({made}) among its arguments, and "
+                "with others it runs eagerly; keep one, or pass the tensors that it holds"
+            )
+        sizes = 0 if of_key else self._sizes[without_sizes(alike, MODES_IN_KEY)]
+        if not is_part:
+            return self._why_later(key, sizes) if sizes >= MOST_AT_ONCE else ""
+        if sizes >= MOST_SIZES:
+            return f"it was for {MOST_SIZES} sizes of its arguments, and at others it runs eagerly"
+        if len(of_key) >= MOST_STATES:
+            return (
+                f"it was {MOST_STATES} times for arguments of the same kind: something that it "
+                "reads goes on changing, and it runs eagerly where no program fits"
+            )
+        return ""
+
+    def _why_later(self, key: Any, sizes: int) -> str:
+        """Count a call of a new size where so many ``sizes`` were compiled, and return why it runs
+        eagerly; "" where it has come often enough: twice for the first such size, four times for
+        the next. So all of twelve buckets are compiled soon, and of lengths that grow by one at
+        each call few are."""
+        self._met[key] += 1
+        while len(self._met) > _MOST:
+            del self._met[next(iter(self._met))]
+        if self._met[key] >= 2 << (sizes - MOST_AT_ONCE):
+            del self._met[key]
+            return ""
+        return (
+            f"it was for {MOST_AT_ONCE} sizes of its arguments: at others it runs eagerly until "
+            "they have come often (docs/changing-shapes.md)"
+        )
 
     def reason(self, call: Call, compiling: Iterable[Program] = ()) -> str:
         """Describe why a call needs another program than those kept and those that are still

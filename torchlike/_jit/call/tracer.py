@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
+from torchlike._jit.capture.changes import key_of
 from torchlike._jit.guards.keys import Numbers, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
 from torchlike._jit.program.node import Double
@@ -64,6 +65,11 @@ class BodyRaised(Exception):
     the call runs eagerly, and raises it there."""
 
 
+class PutOff(Exception):
+    """A call finds no gradients and leaves some: its program would be for no other call. All that
+    its trace did is undone; it runs eagerly, and the next one like it is compiled."""
+
+
 class Traced(NamedTuple):
     """A program that has not run, the call and the trace that it was made of, and the key of later
     calls."""
@@ -105,8 +111,27 @@ class FunctionTracer:
         self.traces = 0
         #: Whether a trace runs whose call is eager: what the body prints then is not told.
         self._is_silent = False
+        #: Keys of calls of which one was put off.
+        self._put_off: set[Any] = set()
+        #: Whether it is the head of a function, whose tail is given the very objects from outside.
+        self._is_head = False
         #: What the body records, of which it was told.
         self._recorded: set[str] = set()
+        #: Numbers in Python's objects that the last program changed, and those that have been
+        #: traced in vain: the key of a place, and the place.
+        self.movable: dict[Any, Any] = {}
+        self._moving: dict[Any, Any] = {}
+        self._refused: set[Any] = set()
+
+    @property
+    def falls_back_whole(self) -> bool:
+        """Whether calls that cannot be compiled run eagerly, of a function that was asked for."""
+        return self._falls_back and not self.is_part
+
+    def take_head(self, head: Callable[..., Any]) -> None:
+        """Trace the head of the function from now on, which is split (see ``tail``)."""
+        self._fn, self._is_head = head, True
+        self.conversion = Conversion()
 
     def program_of(self, call: Call, silent: bool = False) -> Traced:
         """Trace a call and return its program. `BodyRaised` where the function falls back and its
@@ -121,24 +146,25 @@ class FunctionTracer:
         started = time.perf_counter()
         run, closed, shared = self._traced(call)
         capture, results = run.capture, run.results
+        self.movable = run.outside.movable
+        if self._is_of_first_gradients(call, run):
+            run.outputs.cut()
+            capture.host.fail()
+            capture.undo_python()
+            raise PutOff
         results.capture_seconds = time.perf_counter() - started
         run.check_containers(containers(call.given))
-        static = run.numbers.static
-        if static:
-            self._numbers.refuse(call.structure, [run.numbers.positions[i] for i in static])
+        if run.numbers.static:
+            self._numbers.refuse(call.structure, run.numbers.static_arguments)
+            self._refused.update(map(key_of, run.numbers.static_places))
         if self._falls_back:
-            results.effects = run.effects
-            if prints := capture.prints.effect():
-                results.effects.append(prints)
-            if run.not_again and results.cacheable:
-                results.do_not_keep(
-                    f"it changes {', '.join(f'`{x}`' for x in run.not_again)}, which a compiled "
-                    "program would do only once"
-                )
+            results.prints = capture.prints.effect()
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in call.leaves]
-        results.retrace = functools.partial(
-            self._double, plain, call.structure, shared, run.numbers.positions
-        )
+        if not run.numbers.places:  # a second trace would find other numbers there
+            results.retrace = functools.partial(
+                self._double, plain, call.structure, shared, run.numbers.positions
+            )
+        run.undo_changes()
         program = build(
             results, capture, closed, run.n_forward, run.sources(), call.tensors, shared
         )
@@ -150,6 +176,25 @@ class FunctionTracer:
             watch(self._fn, self._name, program)
         return Traced(call, _key_of(call, run), run, program)
 
+    def _is_of_first_gradients(self, call: Call, run: Tracing) -> bool:
+        """Return whether a call is the first of its kind, and of those that come it alone finds
+        leaves without the gradients that it leaves them."""
+        results = run.results
+        if (
+            not (self.falls_back_whole and results.cacheable)
+            or self._is_silent
+            or run.capture.host.unrepeatable
+            or call.key in self._put_off
+        ):
+            return False
+        if not any(
+            slot.of_tensor and slot.is_read and slot.initial is None and left is not None
+            for slot, left in results.slot_outputs
+        ):
+            return False
+        self._put_off.add(call.key)
+        return True
+
     def _traced(self, call: Call) -> tuple[Tracing, Any, frozenset[int]]:
         """Trace a call: with its numbers traced where that can be, and else frozen."""
         for some in _choices(call.traced, call.leaves):
@@ -157,6 +202,13 @@ class FunctionTracer:
             if found is not None:
                 self._numbers.refuse(call.structure, set(call.traced).difference(some))
                 return found
+        self._moving |= self.movable
+        if self._moving.keys() - self._refused:
+            found = self._trace_numbers(call, ())
+            if found is not None:
+                self._numbers.refuse(call.structure, call.traced)
+                return found
+            self._refused |= self._moving.keys()
         try:
             found = self.trace(call.tensors, call.leaves, call.structure, ())
         except Exception as error:
@@ -174,14 +226,15 @@ class FunctionTracer:
         if any(sum(t is x for x in tensors) > 1 for t in moving):
             return None  # one tensor twice; later they may be two
         try:
-            found = self.trace(tensors, call.leaves, call.structure, traced)
+            moving = {k: p for k, p in self._moving.items() if k not in self._refused}
+            found = self.trace(tensors, call.leaves, call.structure, traced, moving=moving)
         except Exception:
             return None  # perhaps for want of a plain number; if not, the error comes again
         run = found[0]
         results, observer = run.results, run.capture.observer
         kept = not results.cacheable or run.capture.host.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
-        wrong = run.numbers.positions and (kept or observer.asks_for_types())
+        wrong = run.numbers and (kept or observer.asks_for_types())
         # And create_graph traces once more, for one offset.
         if wrong or (run.offsets and results.cotangent_avals):
             run.capture.host.fail()
@@ -196,6 +249,7 @@ class FunctionTracer:
         structure: Any,
         traced: Sequence[int],
         avals: Sequence[Any] | None = None,
+        moving: dict[Any, Any] | None = None,
     ) -> tuple[Tracing, Any, frozenset[int]]:
         """Make one capture, with user functions converted where their control flow asked for it,
         and arguments as themselves that are also reached from outside."""
@@ -203,7 +257,7 @@ class FunctionTracer:
         drawn: Sequence[Any] = ()
         while True:
             with self.conversion.applied():
-                run = self._tracing(arguments, leaves, structure, shared, traced, drawn)
+                run = self._tracing(arguments, leaves, structure, shared, traced, drawn, moving)
                 try:
                     closed = run.trace(avals)
                 except Exception as error:
@@ -229,6 +283,8 @@ class FunctionTracer:
         run = Tracing(self._fn, self._name, *what)
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
         run.capture.is_part = self.is_part
+        run.gives_objects = self._is_head
+        run.replays, run.only_records = self._falls_back, self.is_part
         run.capture.prints.held = self._falls_back
         run.capture.prints.silent = self._is_silent
         return run
@@ -286,7 +342,7 @@ class FunctionTracer:
 def _key_of(call: Call, run: Tracing) -> tuple[Any, ...]:
     """Return the key under which the next call will look: numbers found static are part of it."""
     final = list(call.key)
-    static = {run.numbers.positions[i] for i in run.numbers.static}
+    static = set(run.numbers.static_arguments)
     n_tensors = 0
     for i, leaf in enumerate(call.leaves, MODES_IN_KEY):
         if isinstance(leaf, Tensor):

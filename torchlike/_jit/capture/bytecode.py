@@ -363,19 +363,45 @@ def lines_that_store(code: types.CodeType) -> tuple[int, ...]:
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=256)
+def lines_that_change(code: types.CodeType, name: str) -> tuple[int, ...]:
+    """Return the lines that bind or delete a name; where there are none, those that mention it."""
+    bound: dict[int, None] = {}
+    mentioned: dict[int, None] = {}
+    for i in dis.get_instructions(code):
+        if i.argval == name and i.opname != "LOAD_CONST":
+            line = (i.positions.lineno if i.positions is not None else None) or code.co_firstlineno
+            mentioned[line] = None
+            if i.opname.startswith(("STORE_", "DELETE_")):
+                bound[line] = None
+    return tuple(bound or mentioned)
+
+
 def mentions(code: types.CodeType, name: str) -> bool:
     """Return whether ``code`` mentions a name."""
     return name in (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
 
 
+@functools.lru_cache(maxsize=8192)
+def loads(code: types.CodeType, name: str) -> bool:
+    """Return whether ``code`` reads a global variable, or one shared with others, of a name."""
+    return any(
+        i.argval == name and i.opname in _VARIABLE and i.opname != "LOAD_FAST"
+        for i in instructions(code)
+    )
+
+
+#: How a key is loaded that is a constant or a variable.
+_SIMPLE = frozenset(("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"))
 #: Methods that only put something in.
 _RECORDING = frozenset(("append", "add", "extend", "update", "appendleft"))
 
 
 @functools.lru_cache(maxsize=8192)
-def only_records(code: types.CodeType, name: str) -> bool:
+def only_records(code: types.CodeType, name: str, enters: bool = False) -> bool:
     """Return whether ``code`` uses a name for nothing but ``name += constant`` and, as a statement,
-    ``name.append(…)``: then no value that is computed can depend on it."""
+    ``name.append(…)`` or (``enters``) ``name[key] = …``: then no value that is computed can depend
+    on it."""
     steps = [i for i in instructions(code) if i.opname != "PUSH_NULL"]
     counted = set()
     for k, i in enumerate(steps):
@@ -384,7 +410,7 @@ def only_records(code: types.CodeType, name: str) -> bool:
             continue
         if i.opname.startswith("LOAD_"):
             stored = _counter_store(steps, k, name)
-            if stored is None and not _is_entry(steps, k):
+            if stored is None and not (_is_entry(steps, k) or (enters and _is_item(steps, k))):
                 return False
             counted.add(stored)
         elif i.opname.startswith(("STORE_", "DELETE_")) and k not in counted:
@@ -417,13 +443,24 @@ def _counter_store(steps: list[Instruction], k: int, name: str) -> int | None:
     return k + 1 + at if found else None
 
 
+def _is_item(steps: list[Instruction], k: int) -> bool:
+    """Return whether ``name[key] = …`` stores in a name that is loaded at ``k``."""
+    following = [i.opname for i in steps[k + 1 : k + 3]]
+    return len(following) == 2 and following[0] in _SIMPLE and following[1] == "STORE_SUBSCR"
+
+
 def _is_entry(steps: list[Instruction], k: int) -> bool:
-    """Return whether ``name.append(…)`` or ``object.name.append(…)`` is a whole statement."""
+    """Return whether ``name.append(…)``, ``object.name.append(…)`` or ``name[key].append(…)`` is a
+    whole statement."""
     first = k
     while first and steps[first].opname in ("LOAD_ATTR", "LOAD_METHOD"):
         first -= 1
+    following = [i.opname for i in steps[k + 1 : k + 3]]
     # A statement begins: a line does, or (after a semicolon) the one before has ended.
-    ended = first > 0 and steps[first - 1].opname.startswith(("POP_TOP", "STORE_"))
+    begins = ("POP_TOP", "STORE_", "COPY_FREE_VARS")  # the last: a function's first, in its line
+    ended = first == 0 or steps[first - 1].opname.startswith(begins)
+    if len(following) == 2 and following[0] in _SIMPLE and following[1] == "BINARY_SUBSCR":
+        k += 2
     if (not steps[first].starts_line and not ended) or k + 1 >= len(steps):
         return False
     if steps[k + 1].argval not in _RECORDING:

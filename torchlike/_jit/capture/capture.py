@@ -49,7 +49,7 @@ from torchlike._jit.guards.modules import (
     library_names,
 )
 from torchlike._jit.guards.objects import AttributesOfGuard
-from torchlike._jit.guards.sources import CellSource, FixedCell, Slot, rebound_slots
+from torchlike._jit.guards.sources import CellSource, FixedCell, PlaceSlot, Slot, rebound_slots
 from torchlike._jit.guards.tensors import (
     ApartGuard,
     ArgumentCellGuard,
@@ -64,11 +64,12 @@ from torchlike._jit.guards.tensors import (
     RetainsGradGuard,
     SlotCellGuard,
     TensorGuard,
+    TogetherGuard,
     retains,
     values_of,
 )
 from torchlike._jit.guards.weak import weakened
-from torchlike.autograd.partial import GIVEN, When
+from torchlike.autograd.conditional_grad import GIVEN, When
 from torchlike.tensor import Tensor
 
 
@@ -415,9 +416,11 @@ def _of_memory(
             yield guard
     shared = _shared(rebound, capture, {id(cell) for _, cell in own})
     yield from (SlotCellGuard(slot, cell) for slot, cell in shared)
+    together = _together(rebound)
+    yield from (TogetherGuard(slots) for slots in together)
     known = frozenset(map(id, (*cells, *(cell for _, cell in shared))))
     if written:
-        slots = [slot for slot, _ in shared]
+        slots = [*(slot for slot, _ in shared), *(s for one in together for s in one[1:])]
         moves = not all(isinstance(where, FixedCell) for where in written)
         apart = [
             s
@@ -442,7 +445,8 @@ def _of_modules(capture: Capture) -> Iterator[Guard]:
     yield from map(HookTableGuard, (*shared_hooks.TABLES, *own))
     # What is only counted up does not matter, whoever does it (an eager call).
     recorded = {(owner, name) for owner, name in changed if observer.only_records(name)}
-    bound, names = _bound(capture) | recorded, frozenset(observer.names)
+    bound = _bound(capture) | recorded | capture.bindings.released
+    names = frozenset(observer.names)
     for m in _modules(capture):
         skip = rebound_slots.of(m) | {name for owner, name in bound if owner == id(m)}
         yield ModuleGuard(m, skip, None if observer.is_whole(m) or is_by_key(m) else names)
@@ -455,12 +459,15 @@ def _shared(
     a closure, a second slot, an argument: ``arguments`` are the ids of those that are state), with
     its storage. One cell has one place to be found at the next call, so the program is for calls
     where they are the same."""
-    slots: dict[int, int] = {}
+    slots: dict[int, list[Slot]] = {}
     for slot in capture.slots.values():
         if isinstance(slot.initial, Tensor):
-            key = id(slot.initial._storage)
-            slots[key] = slots.get(key, 0) + 1
+            slots.setdefault(id(slot.initial._storage), []).append(slot)
     labels = capture.observer.labels_of_storages()
+    places = any(isinstance(slot, PlaceSlot) for slot in rebound)
+    bindings = capture.bindings
+    apart = bindings.slots.keys() | bindings.released
+    held = capture.observer.storages_held(apart) if places else set()
     found = []
     for slot in rebound:
         if not isinstance(slot.initial, Tensor):
@@ -468,9 +475,23 @@ def _shared(
         storage = slot.initial._storage
         ways = labels.get(id(storage), ())
         others = [x for x in ways if x.rpartition(".")[2] != slot.name]
-        if slots[id(storage)] > 1 or others or len(ways) > 1 or id(storage) in arguments:
+        also = slots[id(storage)]
+        if all(isinstance(s, PlaceSlot) for s in also):  # they may move together
+            is_shared = bool(ways) or id(storage) in held
+        else:
+            is_shared = len(also) > 1 or bool(others) or len(ways) > 1
+        if is_shared or id(storage) in arguments:
             found.append((slot, storage))
     return found
+
+
+def _together(rebound: Sequence[Slot]) -> list[list[Slot]]:
+    """Return the places that lie on one cell, for each cell of several."""
+    found: dict[int, list[Slot]] = {}
+    for slot in rebound:
+        if isinstance(slot, PlaceSlot) and isinstance(slot.initial, Tensor):
+            found.setdefault(id(slot.initial._storage), []).append(slot)
+    return [slots for slots in found.values() if len(slots) > 1]
 
 
 def _is_library_module(value: Any) -> bool:

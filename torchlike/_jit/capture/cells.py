@@ -240,6 +240,8 @@ class Bindings:
         #: Plain Python attributes read and written: (owner, name, value then).
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.attributes_written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        #: Those among them on which the program does not depend.
+        self.released: set[tuple[int, Any]] = set()
 
     def _slot(self, owner: Any, name: str) -> Slot | None:
         if isinstance(owner, Tensor) and (
@@ -289,7 +291,7 @@ class Bindings:
         if not (slot.is_missing or slot.is_there()):
             return False  # the body deleted it
         key = (id(slot.owner), slot.name)
-        return slot.of_tensor or key in self.written or rebound_slots.has(slot.owner, slot.name)
+        return slot.moves or key in self.written or rebound_slots.has(slot.owner, slot.name)
 
     def read_attribute(self, owner: Any, name: str) -> None:
         """Record that a plain attribute (a module's ``training``) is being looked up."""

@@ -26,7 +26,7 @@ import sys
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,21 +35,18 @@ from torchlike._core import devices, dtypes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture.bytecode import (
     given_to,
+    lines_that_change,
     lines_that_store,
+    loads,
     mentions,
     only_adds,
     only_records,
 )
-from torchlike._jit.capture.effects import Effect, Tables, counting, logging
-from torchlike._jit.capture.guard_collector import (
-    ATOMS,
-    MAX_ELEMENTS,
-    Entered,
-    GuardCollector,
-    legacy_state,
-)
+from torchlike._jit.capture.effects import Tables
+from torchlike._jit.capture.guard_collector import Entered, GuardCollector
 from torchlike._jit.capture.library_calls import Handler, frozen, handler_of, see
 from torchlike._jit.capture.refusals import LIBRARIES, is_library, line_of
+from torchlike._jit.capture.value_visits import ATOMS, MAX_ELEMENTS, legacy_state
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import (
     MISSING,
@@ -109,6 +106,10 @@ _library_code: dict[int, types.CodeType] = {}
 _handled_code: dict[int, tuple[types.CodeType, Handler]] = {}
 
 
+#: Containers in containers, at most, of which one is recorded in.
+_DEEPEST = 4
+#: What reads attributes of an object whose names no code spells.
+_READ_ALL = frozenset(("copy", "deepcopy", "pickle", "dumps", "format", "format_map", "replace"))
 #: What tells a view from another tensor on the same memory.
 _OF_VIEWS = frozenset(("_base", "_is_view"))
 
@@ -393,6 +394,16 @@ class FrameObserver(GuardCollector):
         )
         return f" ({' or '.join(lines[:3])})" if lines else ""
 
+    def lines_of(self, name: str) -> str:
+        """Return the lines, `` (model.py:12)``, where the code binds a name or may change what it
+        stands for."""
+        found = [
+            line_of(e.code, line)
+            for e in self._entered.values()
+            for line in lines_that_change(e.code, name)
+        ]
+        return f" ({' or '.join(dict.fromkeys(found[:3]))})" if found else ""
+
     def see_setting(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """Guard a switch of torchlike's own, or of the process, before the body reads or sets
         it."""
@@ -506,28 +517,41 @@ class FrameObserver(GuardCollector):
         """Take out of the guards, and return, those of `changes` that the code only recorded
         something in (a counter, a log): what it computes cannot depend on them, so they are
         compared no more."""
-        records = [p for p in self.changes() if self._is_record(p)]
+        records = [p for p in self.changes() if self.is_record(p)]
         for key in [k for k, p in self.guards.items() if p in records]:
             del self.guards[key]
         self._records += records
         return records
 
-    def _is_record(self, guard: ValueGuard) -> bool:
-        if isinstance(guard, ItemsGuard):
-            if not all(map(_is_constant, guard.now())):
+    def is_record(self, guard: ValueGuard, of_anything: bool = False) -> bool:
+        """Return whether all code that ran only records something in a value: numbers and strings,
+        or (``of_anything``) whatever there is."""
+        if isinstance(guard, (ItemsGuard, EntriesGuard)):
+            if not of_anything and not (
+                isinstance(guard, ItemsGuard) and all(map(_is_constant, guard.now()))
+            ):
                 return False
-            names = {n for p, n in self._holders() if p.before() is guard.owner}
-            held = any(
-                x is guard.owner
-                for p in self.guards.values()
-                if isinstance(p, (ItemsGuard, EntriesGuard))
-                for x in (p.items.values() if isinstance(p, EntriesGuard) else p.items)
-            )
-            if held:
-                return False
+            names = self._names_of(guard.owner, 0)
         else:
             names = {n for p, n in self._holders() if p is guard}
-        return bool(names) and all(self.only_records(name) for name in names)
+        enters = isinstance(guard, EntriesGuard)
+        return bool(names) and all(self.only_records(name, enters) for name in names)
+
+    def _names_of(self, owner: Any, depth: int) -> set[str]:
+        """Return the names by which code reaches a container, also through others; none where it
+        may reach it in a way that has no name."""
+        names = {n for p, n in self._holders() if p.before() is owner}
+        for module in self.modules.values():
+            names |= {n for n, value in vars(module).items() if value is owner}
+        for p in self.guards.values():
+            if isinstance(p, (ItemsGuard, EntriesGuard)):
+                items = p.items.values() if isinstance(p, EntriesGuard) else p.items
+                if any(x is owner for x in items):
+                    outer = self._names_of(p.owner, depth + 1) if depth < _DEEPEST else set()
+                    if not outer:
+                        return set()
+                    names |= outer
+        return names
 
     def _holders(self) -> list[tuple[ValueGuard, str]]:
         """Return the guards on variables and attributes, with their names."""
@@ -537,28 +561,101 @@ class FrameObserver(GuardCollector):
                 found.append((p, _name_of(p)))
         return found
 
-    def only_records(self, name: str) -> bool:
+    def only_records(self, name: str, enters: bool = False) -> bool:
         """Return whether all code that ran uses a name only to record something (and some does:
         what no code names was changed by a library's)."""
         codes = [e.code for e in self._entered.values()]
         return any(mentions(code, name) for code in codes) and all(
-            only_records(code, name) for code in codes
+            only_records(code, name, enters) for code in codes
         )
 
     def only_adds(self, name: str) -> bool:
         """Return whether numbers are added to a name that is only recorded in, and nothing else."""
         return all(only_adds(e.code, name) for e in self._entered.values())
 
-    def effect_of(self, guard: ValueGuard) -> Effect | None:
-        """Return a function that does at a later call what the body did to a value of
-        ``take_records``; None where there is none."""
-        if isinstance(guard, ItemsGuard):
-            if any(mentions(e.code, "appendleft") for e in self._entered.values()):
-                return None  # to one that was empty, which end it was cannot be told
-            return logging(guard.owner, guard.before(), guard.now())
-        if isinstance(guard, VariableGuard) and self.only_adds(_name_of(guard)):
-            return counting(guard.before(), guard.now(), guard.now, guard.put)
-        return None
+    def adds_to(self, guard: VariableGuard) -> bool:
+        """Return whether numbers are added to a variable that is only recorded in."""
+        return self.only_adds(_name_of(guard))
+
+    def adds_in_front(self) -> bool:
+        """Return whether code may put something in front of a deque: of one that was empty, which
+        end it was cannot be told."""
+        return any(mentions(e.code, "appendleft") for e in self._entered.values())
+
+    def only_binds(self, guard: VariableGuard) -> bool:
+        """Return whether no code that ran reads a variable or attribute, which it binds."""
+        name, codes = _name_of(guard), [e.code for e in self._entered.values()]
+        if isinstance(guard, CellGuard):
+            return not any(loads(code, name) for code in codes)
+        is_global = isinstance(guard, NameGuard) and guard.owner is guard.space
+        if is_global and any(loads(code, name) for code in codes):
+            return False
+        return not self.reads(name)
+
+    def reads(self, name: str) -> bool:
+        """Return whether code that ran may read an attribute of this name."""
+        return (
+            self.loads(name)
+            or name in self._by_getters
+            or any(
+                name in e.reads.methods or any(mentions(e.code, x) for x in _READ_ALL)
+                for e in self._entered.values()
+            )
+        )
+
+    def release(self, guard: ValueGuard, instead: ValueGuard | None = None) -> None:
+        """Compare a value no more that the body changed, or by the guard ``instead``; `restore`
+        puts it back nevertheless."""
+        for key, found in self.guards.items():
+            if found is guard:
+                if instead is None:
+                    del self.guards[key]
+                else:
+                    self.guards[key] = instead
+                break
+        self._records.append(guard)
+
+    def forget_way(self, label: str) -> None:
+        """Forget that tensors were reached by this way, or through it: it leads to others at the
+        next call."""
+        for key, ways in self._tensor_labels.items():
+            gone = {
+                way for way in ways if way == label or way.startswith((f"{label}[", f"{label}."))
+            }
+            if gone:
+                ways -= gone
+                if not ways:
+                    self.tensors.pop(key, None)
+
+    def forget_notes(self, tensors: Iterable[Any]) -> None:
+        """Compare no more which attributes there are on tensors that are not reached any more."""
+        gone = {id(t) for t in tensors} - self.tensors.keys()
+        self.guards = {k: g for k, g in self.guards.items() if id(g.owner) not in gone}
+
+    def storages_held(self, places: Container[tuple[int, str]]) -> set[int]:
+        """Return the ids of the storages of tensors that guards compare, or that are plain
+        attributes of modules but for ``places``: {(id of the owner, name)}."""
+        found: set[int] = set()
+        stack: list[Any] = [
+            value
+            for module in self.modules.values()
+            for name, value in vars(module).items()
+            if (id(module), name) not in places
+        ]
+        for p in self.guards.values():
+            if isinstance(p, EntriesGuard):
+                stack += p.items.values()
+            elif isinstance(p, ItemsGuard):
+                stack += p.items
+            elif isinstance(p, VariableGuard):
+                stack.append(p.before())
+        while stack:
+            x = stack.pop()
+            if isinstance(x, Tensor):
+                found.add(id(x._storage))
+            elif isinstance(x, tuple):
+                stack += x
+        return found
 
     def loads(self, name: str) -> bool:
         """Return whether code that ran may look up an attribute of this name."""

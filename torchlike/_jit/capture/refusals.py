@@ -188,7 +188,8 @@ class Refusals:
     def remember(self, error: JitCaptureError) -> None:
         """Record the error with which the capture is to end. Its traceback will begin where user
         code catches it: the code that runs now is kept for the conversion."""
-        vars(error)["codes"] = _users_code()
+        lines = _users_lines()
+        vars(error)["codes"], vars(error)["lines"] = list(lines), lines
         self.errors.append(error)
 
     def end_refused(self) -> None:
@@ -227,16 +228,16 @@ class Refusals:
         raised_by_jax.clear()
 
 
-def _users_code() -> list[types.CodeType]:
+def _users_lines() -> dict[types.CodeType, int]:
     """Return the code of the user's functions that runs below the innermost capture, outermost
-    first."""
-    found: dict[types.CodeType, None] = {}
+    first, and at which line each is."""
+    found: dict[types.CodeType, int] = {}
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") != _AROUND:
         if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
-            found[frame.f_code] = None
+            found[frame.f_code] = frame.f_lineno
         frame = frame.f_back
-    return list(found)[::-1]
+    return dict(reversed(found.items()))
 
 
 def users_line() -> str:

@@ -23,9 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import modes
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import Storage
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._core.views import Geometry
+from torchlike._jit.capture.changes import Change
 from torchlike._jit.guards.guard import same
 from torchlike._runtime import trees
 from torchlike._runtime.jax_private.primitives import convert
@@ -35,12 +36,15 @@ _SCALAR_GEOMETRY = Geometry((), (), 0)
 
 
 class Table:
-    """The host numbers of one capture: roots (arguments), steps, and what was asked of them."""
+    """The host numbers of one capture: roots (arguments, and numbers in Python's objects that calls
+    change), steps, and what was asked of them."""
 
-    def __init__(self, roots: dict[int, Any]) -> None:
-        #: The leaves of the arguments that the roots are.
+    def __init__(self, roots: dict[int, Any], places: Sequence[Any] = ()) -> None:
+        """Begin with the roots. ``places``: where each call finds further ones."""
+        #: The leaves of the arguments that the roots are, and the places of those behind them.
         self.positions = tuple(roots)
-        self._values = list(roots.values())
+        self.places = tuple(places)
+        self._values = [*roots.values(), *(place.now() for place in places)]
         self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
         self._guards: dict[int, Any] = {}
         #: Numbers that enter the program, with the arrays that stand for them in the trace.
@@ -48,6 +52,22 @@ class Table:
         #: Roots whose value was needed in Python.
         self.static: set[int] = set()
         self._origins = [frozenset((i,)) for i in range(len(self._values))]
+
+    def __bool__(self) -> bool:
+        """Return whether there are numbers."""
+        return bool(self._values)
+
+    @property
+    def static_arguments(self) -> list[int]:
+        """The leaves of the arguments whose value was needed in Python."""
+        n = len(self.positions)
+        return [self.positions[i] for i in self.static if i < n]
+
+    @property
+    def static_places(self) -> list[Any]:
+        """The places whose number was needed in Python."""
+        n = len(self.positions)
+        return [self.places[i - n] for i in self.static if i >= n]
 
     def root(self, i: int) -> Number:
         return Number(type(self._values[i]), self, i, self._values[i])
@@ -93,6 +113,11 @@ class Table:
         """Compute all numbers at a call with these leaves; return None where the program does not
         fit."""
         values = [leaves[i] for i in self.positions]
+        for place in self.places:
+            value = place.now()
+            if type(value) is not type(self._values[len(values)]):
+                return None
+            values.append(value)
         try:
             for fn, references in self._steps:
                 values.append(fn(*[values[x] if is_ref else x for is_ref, x in references]))
@@ -436,10 +461,15 @@ class Copies:
                 )
 
 
-def write(changes: Sequence[int], numbers: Sequence[Any], given: Any) -> Any:
-    """Put what the program gave for the containers ``changes`` into those of the call; gives the
-    function's result. ``given`` is (result, contents of each)."""
-    result, contents = given
+def write(
+    changes: Sequence[int], outside: Sequence[Change], numbers: Sequence[Any], given: Any
+) -> Any:
+    """Put what the program gave for the containers ``changes`` into those of the call, and make the
+    changes ``outside``; gives the function's result. ``given`` is (result, contents of each
+    container, what each change leaves)."""
+    result, contents, left = given
+    for change, value in zip(outside, left, strict=False):
+        change.make(value)
     for index, new in zip(changes, contents, strict=True):
         container = numbers[index]
         if isinstance(container, dict):

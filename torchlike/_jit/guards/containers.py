@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._jit.guards.guard import MISSING, Guard, ValueGuard, VariableGuard, describe, same
+from torchlike._jit.guards.sources import ValuePlace
 from torchlike.tensor import Tensor
 
 
@@ -88,6 +89,120 @@ class EntriesGuard(ValueGuard):
     def restore(self) -> None:
         self.owner.clear()
         self.owner.update(self.items)
+
+
+class SomeItemsGuard(ItemsGuard):
+    """How many elements a list or deque has, and those that are not ``apart``: an input's place."""
+
+    __slots__ = ("apart",)
+
+    def __init__(self, guard: ItemsGuard, apart: frozenset[Any]) -> None:
+        """Guard what ``guard`` does but for the elements at the places ``apart``."""
+        super().__init__((), guard.label)
+        self.owner = guard.owner
+        self.items = tuple(None if i in apart else x for i, x in enumerate(guard.items))
+        self.apart = apart
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        return len(self.owner) == len(self.items) and all(
+            i in self.apart or same(x, y)
+            for i, (x, y) in enumerate(zip(self.owner, self.items, strict=True))
+        )
+
+    def expression(self, name: Callable[[Any], str]) -> str | None:
+        return f"len({name(self.owner)}) == {len(self.items)} and {name(self.check)}()"
+
+    def restore(self) -> None:
+        """Do nothing: the guard in whose place this is does."""
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        before, now = len(self.items), len(self.owner)
+        return f"`{self.label}` changed: {before} elements → {now if now != before else 'others'}"
+
+
+class SomeEntriesGuard(EntriesGuard):
+    """What a dictionary holds under other keys than some: those are places of inputs, or are only
+    written (``may_miss``), so that it does not matter whether they are there."""
+
+    __slots__ = ("apart", "may_miss")
+
+    def __init__(self, guard: EntriesGuard, apart: frozenset[Any], may_miss: bool) -> None:
+        super().__init__({}, guard.label)
+        self.owner = guard.owner
+        self.items = {k: None if k in apart else v for k, v in guard.items.items()}
+        self.apart = apart
+        self.may_miss = may_miss
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        owner, items = dict(entries(self.owner)), self.items
+        if self.may_miss:
+            owner = {k: v for k, v in owner.items() if k not in self.apart}
+            items = {k: v for k, v in items.items() if k not in self.apart}
+        return len(owner) == len(items) and all(
+            (k is k2 or same(k, k2) or (type(k) is type(k2) and k == k2))
+            and (k in self.apart or same(v, v2))
+            for (k, v), (k2, v2) in zip(owner.items(), items.items(), strict=True)
+        )
+
+    def restore(self) -> None:
+        """Do nothing: the guard in whose place this is does."""
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        return f"`{self.label}` changed: its keys, or what other keys than those written have"
+
+
+class TupleGuard(ValueGuard):
+    """What a tuple in a place holds besides tensors, which are inputs."""
+
+    __slots__ = ("pattern", "place")
+
+    def __init__(self, place: ValuePlace, held: tuple[Any, ...]) -> None:
+        super().__init__(place.owner, place.label)
+        self.place = place
+        self.pattern = _pattern(held)
+
+    def now(self) -> Any:
+        return self.place.now()
+
+    def before(self) -> Any:
+        return self.pattern
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        return _fits(self.place.now(), self.pattern)
+
+    def restore(self) -> None:
+        """Do nothing: the guard on the place does."""
+
+
+def _pattern(held: Any) -> Any:
+    """Return a tuple with the class of tensors in place of each."""
+    if isinstance(held, Tensor):
+        return Tensor
+    return (type(held), *map(_pattern, held)) if isinstance(held, tuple) else held
+
+
+def _fits(now: Any, pattern: Any) -> bool:
+    if pattern is Tensor:
+        return isinstance(now, Tensor)
+    if not isinstance(pattern, tuple):
+        return same(now, pattern)
+    return (
+        type(now) is pattern[0]
+        and len(now) == len(pattern) - 1
+        and all(map(_fits, now, pattern[1:]))
+    )
+
+
+class HoldsGuard(ItemsGuard):
+    """That a set holds what it held: what the body adds to it besides is added at each call."""
+
+    __slots__ = ()
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        return self.owner.issuperset(self.items)
+
+    def expression(self, name: Callable[[Any], str]) -> str | None:
+        return f"{name(self.owner)}.issuperset({name(self.items)})"
 
 
 class AttributesGuard(EntriesGuard):

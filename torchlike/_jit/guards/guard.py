@@ -65,13 +65,20 @@ _G = TypeVar("_G", bound=Guard)
 class GuardSet:
     """All guards of one program."""
 
-    __slots__ = ("_checks", "_late_checks", "epoch", "guards")
+    __slots__ = ("_checks", "_compared", "_late_checks", "epoch", "guards")
 
-    def __init__(self, guards: Iterable[Guard]) -> None:
+    def __init__(
+        self,
+        guards: Iterable[Guard],
+        merge: Callable[[Iterable[Guard]], list[Guard]] = list,
+    ) -> None:
+        """Take the guards of a program. ``merge`` puts together those that are compared at each
+        call."""
         found = list(guards)
         #: Those compared at each call come first.
         self.guards: list[Guard] = sorted(found, key=lambda guard: guard.follows_epoch)
-        self._checks = [g.check for g in self.guards if not g.follows_epoch]
+        self._compared = merge([g for g in self.guards if not g.follows_epoch])
+        self._checks = [g.check for g in self._compared]
         self._late_checks = [g.check for g in self.guards if g.follows_epoch]
         #: What ``modes.epoch`` was when the late ones were last found to hold.
         self.epoch: int = modes.epoch.count
@@ -97,9 +104,7 @@ class GuardSet:
         """Return sources of which all are true only if ``check`` is, and only where the epoch has
         not moved."""
         found = [f"{name(modes.epoch)}.count == {name(self)}.epoch"]
-        for guard in self.guards:
-            if guard.follows_epoch:
-                break
+        for guard in self._compared:
             source = guard.expression(name)
             if source is None:
                 source = f"{name(guard.check)}({ARGUMENTS if guard.of_arguments else ''})"
@@ -109,7 +114,7 @@ class GuardSet:
     def explain(self, arguments: Sequence[Tensor] | None) -> str:
         """Describe what changed first; "" where all guards hold. With None, of all but the
         arguments."""
-        for guard in self.guards:
+        for guard in dict.fromkeys((*self.guards, *self._compared)):
             if guard.of_arguments and arguments is None:
                 continue
             try:

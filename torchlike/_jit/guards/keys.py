@@ -12,10 +12,9 @@ import numpy as np
 
 from torchlike._core import devices
 from torchlike._core.size import Size
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.guards.sources import hooks_of
 from torchlike._runtime.trees import leaf_counts
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
 _BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
@@ -90,6 +89,8 @@ def static_key(leaf: Any) -> Any:
 #: Before these come shape and dtype, and behind the fourth which earlier tensor it shares memory
 #: with.
 PLAIN = None, None, False, True, Tensor, (), None
+#: How many parts a signature has.
+_PARTS = len(PLAIN) + 3
 #: The fields of a tensor that has no history, hooks, base or attributes of its user's.
 _STORED = frozenset(("_storage", "_view"))
 
@@ -148,6 +149,33 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
         users,
         None if t._hooks is None else hooks_of(t),
     )
+
+
+def without_sizes(key: tuple[Any, ...], first: int) -> tuple[Any, ...]:
+    """Return the key of a call, whose leaves begin at ``first``, as all calls have it that differ
+    from it in sizes alone. (So do the strides and views of tensors.)"""
+    return (*key[:first], *map(_without_sizes, key[first:]))
+
+
+def without_objects(key: tuple[Any, ...], first: int) -> tuple[Any, ...]:
+    """Return the key of a call, whose leaves begin at ``first``, as all calls have it that differ
+    from it in which objects are given alone: other ones of the same classes. Modules and classes
+    are not made for one call, and stay."""
+    return (*key[:first], *map(_without_object, key[first:]))
+
+
+def _without_object(leaf: Any) -> Any:
+    if not isinstance(leaf, ObjectKey) or isinstance(leaf.value, type):
+        return leaf
+    is_module = "_parameters" in getattr(leaf.value, "__dict__", ())
+    return leaf if is_module else ("object of", type(leaf.value))
+
+
+def _without_sizes(leaf: Any) -> Any:
+    if type(leaf) is tuple and len(leaf) == _PARTS:
+        shape, dtype, _, chain, *rest = leaf
+        return len(shape), dtype, chain is None, *rest
+    return leaf
 
 
 def is_plain(tensor: str, local: str, shape: Any, dtype: Any, name: Callable[[Any], str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlike._jit.guards.guard import ARGUMENTS, MISSING, Guard, describe, equal_tuples, same
 from torchlike._jit.guards.keys import PLAIN, describe_slot, is_plain
-from torchlike._jit.guards.sources import Slot, rebound_slots
+from torchlike._jit.guards.sources import PlaceSlot, Slot, rebound_slots
 from torchlike._runtime import targets
 from torchlike.tensor import Tensor
 
@@ -387,4 +387,6 @@ class FlagGuard(Guard):
 
 def slot_label(slot: Slot) -> str:
     """Return the name of a slot in messages: `` `Linear.bias` ``, `` `Parameter.grad` ``."""
+    if isinstance(slot, PlaceSlot):
+        return f"`{slot.name}`"
     return f"`{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`"

@@ -131,9 +131,12 @@ class FunctionGuard(ValueGuard):
         if self.entries is not None:
             return None
         owner = name(self.owner)
+        defaults, named = (
+            "None" if x is None else name(x) for x in (self.defaults, self.named)
+        )  # most have none, which Python compares at once
         return (
-            f"{owner}.__code__ is {name(self.code)} and {owner}.__defaults__ is "
-            f"{name(self.defaults)} and {owner}.__kwdefaults__ is {name(self.named)}"
+            f"{owner}.__code__ is {name(self.code)} and {owner}.__defaults__ is {defaults}"
+            f" and {owner}.__kwdefaults__ is {named}"
         )
 
     def restore(self) -> None:

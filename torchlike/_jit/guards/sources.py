@@ -14,11 +14,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
-from torchlike.tensor import Tensor
+from torchlike.tensor import FIELDS, Tensor
 
 
 class Slot:
@@ -37,6 +37,11 @@ class Slot:
         #: Whether there was none, not even None.
         self.is_missing = not self.is_there()
         self.is_read = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may hold another tensor at each call, whoever binds it."""
+        return self.of_tensor
 
     def value(self, arguments: Sequence[Any]) -> Any:
         """Return the value that the slot holds at a call with these arguments."""
@@ -89,6 +94,43 @@ def set_slot(owner: Any, name: str, value: Any) -> None:
     owner.__dict__[name] = value
 
 
+class ValuePlace(Protocol):
+    """Where Python keeps one value: a variable, an attribute, an element of a container."""
+
+    label: str
+    owner: Any
+
+    def now(self) -> Any:
+        """Return the value; MISSING where there is none."""
+
+
+class PlaceSlot(Slot):
+    """A place that held a tensor before the body changed it: what it holds is an input."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: ValuePlace, initial: Tensor) -> None:
+        self.place = place
+        self.owner = place.owner
+        self.argument = -1
+        self.name = place.label
+        self.of_tensor = self.is_missing = False
+        self.initial = initial
+        self.is_read = True
+
+    @property
+    def moves(self) -> bool:
+        return True
+
+    def value(self, arguments: Sequence[Any]) -> Any:
+        found = self.place.now()
+        # One with attributes of a user's, which code may ask for, is no input of the program's.
+        return None if isinstance(found, Tensor) and not vars(found).keys() <= FIELDS else found
+
+    def is_there(self) -> bool:
+        return True
+
+
 class _Rebound:
     """Slots of modules that some program binds: what they hold differs from call to call, for every
     other program too, whether it was captured before or is captured after."""
@@ -139,6 +181,8 @@ class InputNames(NamedTuple):
 
     def of_slot(self, slot: Slot) -> str:
         """Return the name of a slot, by its owner's."""
+        if isinstance(slot, PlaceSlot):
+            return slot.name
         storage = getattr(slot.owner, "_storage", None)
         owner = self.storages.get(id(storage), type(slot.owner).__name__)
         return f"{owner}.{slot.name.removeprefix('_')}"

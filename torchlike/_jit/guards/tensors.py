@@ -217,6 +217,19 @@ class ApartGuard(_MemoryGuard):
         return True
 
 
+class TogetherGuard(_MemoryGuard):
+    """That the tensors of slots lie on one cell, as they did: the program reads it as one input."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.slots = slots
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        first, *rest = [slot.value(arguments)._storage for slot in self.slots]
+        return all(storage is first for storage in rest)
+
+
 class ForeignArgumentsGuard(_MemoryGuard):
     """That arguments are on none of the program's own cells, where they were on none."""
 

@@ -46,6 +46,17 @@ State = Sequence[Any]
 Agreement = Callable[[Sequence[Any]], Any]
 
 
+class Agreements(NamedTuple):
+    """What makes one word of all ranks' of the words of checks, in the forward and in the backward;
+    None where ranks need not agree."""
+
+    forward: Agreement | None = None
+    backward: Agreement | None = None
+
+
+_NO_RANKS = Agreements()
+
+
 class Checked(NamedTuple):
     """A program with words among its outputs."""
 
@@ -63,12 +74,12 @@ def checked(
     closed: Any,
     n_forward: int,
     cotangents: frozenset[Any],
-    agreed: Agreement | None = None,
+    agreed: Agreements = _NO_RANKS,
 ) -> Checked:
     """Return a traced program, its first ``n_forward`` outputs those of the forward, with words.
 
-    ``agreed``, a function of the traced words of the checks in their order, gives the one word of
-    all ranks that run the program.
+    ``agreed`` has functions of the traced words of the checks in their order, which give the one
+    word of all ranks that run the program.
     """
     if not has_checks(closed.jaxpr):
         return Checked(closed, n_forward, [], False, False)
@@ -92,11 +103,17 @@ def checked(
     )
 
 
-def operands_of_checks(closed: Any, cotangents: frozenset[Any]) -> set[Any]:
-    """Return the constants of a traced program that the checks of its forward depend on."""
-    first, _ = _Rewriting(closed, [], cotangents).in_order()
-    read = {v for eqn in first for v in eqn.invars if not is_literal(v)}
-    return read.intersection(closed.jaxpr.constvars)
+def _operands_of_checks(closed: Any, cotangents: frozenset[Any], is_late: bool) -> set[Any]:
+    """Return the constants of a traced program that the checks of its forward depend on, or of its
+    backward."""
+    rewriting = _Rewriting(closed, [], cotangents)
+    eqns = rewriting.in_order()[is_late]
+    needed: set[Any] = set()
+    for eqn in reversed(eqns):
+        is_check = not is_late or (has_checks(eqn) and rewriting.is_late(eqn))
+        if is_check or not needed.isdisjoint(eqn.outvars):
+            needed.update(v for v in eqn.invars if not is_literal(v))
+    return needed.intersection(closed.jaxpr.constvars)
 
 
 def _stacked(writer: Writer, eqns: list[Any], state: State) -> tuple[list[Any], Any]:
@@ -112,7 +129,7 @@ class _Rewriting:
         closed: Any,
         sites: list[Site],
         cotangents: frozenset[Any] = frozenset(),
-        agreed: Agreement | None = None,
+        agreed: Agreements = _NO_RANKS,
     ) -> None:
         self._given = closed
         self._agreed = agreed
@@ -126,18 +143,14 @@ class _Rewriting:
         self._states: dict[bool, State | None] = {False: None, True: None}
         #: Of ranks that agree the word of each check: one may be of a value that all share, another
         #: of a rank's own.
-        self._words: list[Any] = []
+        self._words: dict[bool, list[Any]] = {False: [], True: []}
 
     def run(self) -> tuple[list[Any], State | None, State | None]:
         """Return the equations, and the states of forward's and backward's checks, as atoms."""
         first, rest = self.in_order()
         for eqn in first:
             self._add(eqn)
-        early = self._states[False]
-        if self._words and self._agreed is not None:
-            agreed = self._agreed
-            more, early = self.writer.equations(lambda *words: list(agreed(words)), self._words)
-            self._eqns += more
+        early = self._agree(False)
         if early is not None:
             self._keep(first, rest, early)
         else:
@@ -146,7 +159,17 @@ class _Rewriting:
                     self.names[eqn.outvars[0]] = renamed(eqn.invars[0], self.names)
                 else:
                     self._add(eqn)
-        return self._eqns, early, self._states[True]
+        return self._eqns, early, self._agree(True)
+
+    def _agree(self, is_late: bool) -> State | None:
+        """Return the state of forward's or backward's checks, the one of all ranks where they
+        agree."""
+        agreed, words = self._agreed[is_late], self._words[is_late]
+        if agreed is None or not words:
+            return self._states[is_late]
+        more, state = self.writer.equations(lambda *words: list(agreed(words)), words)
+        self._eqns += more
+        return state
 
     def _keep(self, first: Sequence[Any], rest: Sequence[Any], state: State) -> None:
         """Add the equations behind the checks; where ``state`` says that one has failed, what is
@@ -204,7 +227,7 @@ class _Rewriting:
         first: list[Any] = []
         rest: list[Any] = []
         for eqn in reversed(eqns):
-            is_check = has_checks(eqn) and not self._is_late(eqn)
+            is_check = has_checks(eqn) and not self.is_late(eqn)
             if is_check or not needed.isdisjoint(eqn.outvars):
                 needed.update(v for v in eqn.invars if not is_literal(v))
                 first.append(eqn)
@@ -212,7 +235,7 @@ class _Rewriting:
                 rest.append(eqn)
         return first[::-1], rest[::-1]
 
-    def _is_late(self, eqn: Any) -> bool:
+    def is_late(self, eqn: Any) -> bool:
         return any(not is_literal(v) and v in self._late for v in eqn.invars)
 
     def closed(self, eqns: Sequence[Any], outvars: Sequence[Any]) -> Any:
@@ -225,7 +248,7 @@ class _Rewriting:
         return close(whole, [*self._given.consts, *(c for _, c in constants)])
 
     def _add(self, eqn: Any) -> None:
-        is_late = self._is_late(eqn)
+        is_late = self.is_late(eqn)
         eqn = with_operands(eqn, self.names)
         if eqn.primitive is value_check.check:
             failed, *details = eqn.invars
@@ -253,11 +276,11 @@ class _Rewriting:
     def _join(self, state_of: Any, operands: Sequence[Any], is_late: bool) -> None:
         """Take the state of one more check into account."""
         before = self._states[is_late]
-        if self._agreed is not None and not is_late:
+        if self._agreed[is_late] is not None:
             more, words = self.writer.equations(
                 lambda *given: [jnp.stack(state_of(*given))], list(operands)
             )
-            self._words += words
+            self._words[is_late] += words
         elif before is None:
             more, self._states[is_late] = self.writer.equations(state_of, list(operands))
         else:
@@ -415,22 +438,25 @@ def _region(params: Any, sites: list[Site], eqn: Any) -> Any:
 # How ranks agree that a check of values has failed which one of them alone has seen fail.
 
 
-def agreement(closed: Any, cotangents: frozenset[Any], ranks: Any) -> Agreement | None:
-    """Return what makes one word of those of all ranks that run a traced program; None where there
-    is one rank, or where all have the same values.
+def agreement(closed: Any, cotangents: frozenset[Any], ranks: Any) -> Agreements:
+    """Return what makes one word of those of all ranks that run a traced program; nothing where
+    there is one rank, or where all have the same values.
 
     ``ranks`` are those of its collectives. A program without has one word too if DTensors are in
     it and a check is of something else, which each process has its own of.
     """
     if ranks is not None:
-        return ranks.agreement(closed.jaxpr.eqns)
+        of_all = ranks.agreement(closed.jaxpr.eqns)
+        return Agreements(of_all, of_all)
     if jax.process_count() == 1 or not value_check.has_checks(closed.jaxpr):
-        return None
+        return _NO_RANKS
     given = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     shared = {v: x for v, x in given.items() if spans_processes(x)}
-    if not shared or shared.keys() >= operands_of_checks(closed, cotangents):
-        return None
-    return functools.partial(_of_all, next(iter(shared.values())).sharding.mesh)
+    if not shared:
+        return _NO_RANKS
+    of_all = functools.partial(_of_all, next(iter(shared.values())).sharding.mesh)
+    read = (_operands_of_checks(closed, cotangents, is_late) for is_late in (False, True))
+    return Agreements(*(None if shared.keys() >= constants else of_all for constants in read))
 
 
 def _of_all(mesh: Mesh, words: Sequence[Any]) -> Any:

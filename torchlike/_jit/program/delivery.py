@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax import core
 
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
 from torchlike._jit.capture import scalars as given
+from torchlike._jit.capture.changes import Change
 from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
 from torchlike._jit.program.node import node_of_call
 from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, number, once_each
-from torchlike._runtime import mixed_operands
+from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.trees import unflatten
-from torchlike.autograd.partial import When
-from torchlike.random.engine import Engine
-from torchlike.random.generator import Generator
+from torchlike.autograd.conditional_grad import When
 from torchlike.tensor import Tensor
 
 
@@ -70,6 +69,8 @@ class Outputs:
     #: The cells, where they are the same at each call.
     written_cells: list[Storage] | None
     n_made: int
+    #: Which of those hold one number, of a program that is over when its call is: host values.
+    on_host: frozenset[int]
     #: Which of those are of ordinary tensors, whose arrays leave the mesh that the program ran on.
     ordinary: tuple[int, ...]
     #: The slots that are bound, and to what; None to None.
@@ -83,6 +84,10 @@ class Outputs:
     #: Containers among the arguments that it changes, by their places among the numbers of a
     #: call: what is in them stands behind the result (see ``given``).
     changes: tuple[int, ...]
+    #: What it changes of Python's objects: what it leaves there stands behind the result, too.
+    outside: tuple[Change, ...]
+    #: Whether a result is followed by what is left in containers and objects.
+    is_followed: bool
     #: Whether a tensor is given back in more than one place.
     repeats: bool
     #: Which tensors given back are views of which: (view, base, what says how it was made).
@@ -156,6 +161,18 @@ def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:
         storage.version += 1
 
 
+class CheckFailed(Exception):
+    """A check of values failed in a call that changes Python's objects: nothing was done yet. Never
+    seen by users: the call runs eagerly, and leaves what is left where it raises."""
+
+
+def _look(words: Words, word: Any, undo: Callable[[], None] | None) -> None:
+    try:
+        words.read(word, undo)
+    except Exception as error:
+        raise CheckFailed from error
+
+
 def deliver(
     program: Any,
     arguments: Sequence[Tensor],
@@ -174,10 +191,14 @@ def deliver(
     outputs = run.outputs
     cells = targets_of(what, arguments)
     write(cells, outputs)
-    if program.words is not None and made is None:
-        program.words.add(outputs[n + what.n_made], run.undo)
+    words = program.words if made is None else None
+    if words is not None and program.may_run_again:  # nothing is bound or changed yet
+        _look(words, outputs[n + what.n_made], run.undo)
     if made is None:
-        made = [Storage(a) for a in outputs[n : n + what.n_made]]
+        made = [
+            Storage(on_host(a) if i in what.on_host else a)
+            for i, a in enumerate(outputs[n : n + what.n_made])
+        ]
     else:
         for storage, array in zip(made, outputs[n : n + what.n_made], strict=True):
             storage.cell = array
@@ -197,18 +218,17 @@ def deliver(
             for b in gradient.boundary
         ]
         node = node_of_call(program, edges, residuals, run)
-    # Before any slot is bound: a value may be what another slot holds.
-    bound = (
-        [
-            (slot, None if template is None else give(template, arguments, made, node))
-            for slot, template in what.slots
-        ]
-        if what.slots
-        else []
-    )
+    bound = [
+        (slot, None if t is None else give(t, arguments, made, node)) for slot, t in what.slots
+    ]
     for i, condition in what.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
+    if words is not None and not program.may_run_again:
+        undo = run.undo
+        if program.gradient_slots is not None:
+            undo = program.gradient_slots.undo(arguments, [value for _, value in bound], undo)
+        words.add(outputs[n + what.n_made], undo)
     _switch(what, arguments, False)
     for template in what.kept:
         give(template, arguments, made, node)
@@ -219,13 +239,7 @@ def deliver(
     found = [
         give(leaf, arguments, made, node)
         if isinstance(leaf, Template)
-        else number(leaf, made, numbers)
-        if isinstance(leaf, NumberTemplate)
-        else copy.deepcopy(leaf.example)
-        if type(leaf) is Anew
-        else numbers[leaf.index]
-        if type(leaf) is GivenContainer
-        else leaf
+        else _plain(leaf, made, numbers)
         for leaf in leaves
     ]
     for of_view, of_base, made_by in what.views:
@@ -235,10 +249,27 @@ def deliver(
         for (whose, name, _), value in zip(what.held, found[n_leaves:], strict=True):
             vars(give(whose, arguments, made, node))[name] = value
         del found[n_leaves:]
-    for slot, value in bound:
+    for slot, value in bound:  # only now: a value may be what another slot holds
         slot.bind(arguments, value)
     result = found[0] if structure is None else unflatten(structure, found)
-    return given.write(what.changes, numbers, result) if what.changes else result
+    if what.is_followed:
+        return given.write(what.changes, what.outside, numbers, result)
+    return result
+
+
+def _plain(leaf: Any, made: list[Storage], numbers: Any) -> Any:
+    """Return what a leaf of the result is that is no tensor."""
+    if isinstance(leaf, NumberTemplate):
+        return number(leaf, made, numbers)
+    if type(leaf) is Anew:
+        return copy.deepcopy(leaf.example)
+    return numbers[leaf.index] if type(leaf) is GivenContainer else leaf
+
+
+def on_host(array: Any) -> Any:
+    """Return a result as a host value, which is waited for; as it is where cells hold none now."""
+    values = np.asarray(array)
+    return values if first_calls.takes(values) else array
 
 
 def _switch(what: Outputs, arguments: Sequence[Tensor], requires_grad: bool) -> None:
@@ -254,34 +285,3 @@ def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
     if isinstance(boundary, Slot):
         return gradient_edge(boundary.value(arguments))
     return gradient_edge(boundary) if isinstance(boundary, Tensor) else boundary
-
-
-# -------------------------------------------------------------------------------------------------
-# Random generators of a program that checks values: a call that fails puts them back.
-
-
-#: Streams, and where each was.
-Marks = list[tuple[Engine, tuple[Any, ...]]]
-
-
-class Generators:
-    """The random generators that the calls of one program draw from."""
-
-    def __init__(self, generators: Sequence[Generator]) -> None:
-        self._generators = generators
-
-    def marks(self) -> Marks:
-        """Return where the streams are."""
-        engines = [generator.engine for generator in self._generators]
-        return [(engine, engine.mark()) for engine in engines]
-
-    def undo(self, before: Marks) -> Callable[[], None]:
-        """Return what puts the streams back to ``before``, when a call has just drawn."""
-        return functools.partial(_go_back, before, self.marks())
-
-
-def _go_back(before: Marks, after: Marks) -> None:
-    """Put streams back that nobody has drawn from since: what others drew stays drawn."""
-    for (engine, mark), (_, end) in zip(before, after, strict=True):
-        if engine.is_at(end):
-            engine.go_back(mark)

@@ -23,6 +23,7 @@ from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._jit.guards.keys import PLAIN, ObjectKey, is_plain
 from torchlike._jit.guards.sources import CellSource, FixedCell
+from torchlike._jit.program.delivery import on_host
 from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
 from torchlike._runtime.trees import unflatten
@@ -52,6 +53,7 @@ def generate_call(program: Any) -> Callable[..., Any]:
         or program.outputs.flags
         or program.outputs.slot_conditions
         or program.outputs.ordinary
+        or program.may_run_again
         or len(program.inputs.avals) > MOST
     )
     held = [leaf for _, _, leaf in program.outputs.held]
@@ -104,6 +106,7 @@ class _Call(Source):
             forward=program.forward,
             getrefcount=getrefcount,
             new=object.__new__,
+            on_host=on_host,
             Storage=Storage,
             Tensor=Tensor,
             UNFIT=UNFIT,
@@ -139,19 +142,27 @@ class _Call(Source):
         for i, storage in enumerate(targets):
             self.line(f"{storage}.cell = o{i}; {storage}.version += 1")
         for i in range(made):
-            self.line(f"m{i} = Storage(o{n + i})")
+            is_on_host = i in program.outputs.on_host
+            self.line(f"m{i} = Storage({f'on_host(o{n + i})' if is_on_host else f'o{n + i}'})")
+        self._build_slots()
         if words is not None:
             undo = "None" if generators is None else "undo"
+            if (slots := program.gradient_slots) is not None:
+                values = "".join(f"b{i}, " for i in range(len(program.outputs.slots)))
+                undo = f"{self.name(slots.undo)}(arguments, ({values}), {undo})"
             self.line(f"{self.name(queue.append)}((o{n + made}, {self.name(words)}, {undo}))")
         self._bind_and_return()
         return self.function("call(arguments, numbers)")
 
+    def _build_slots(self) -> None:
+        for i, (_, template) in enumerate(self._program.outputs.slots):
+            self._build(f"b{i}", template)
+
     def _bind_and_return(self) -> None:
-        """Write the lines that build everything, bind the slots and return. Everything is built
+        """Write the lines that build the result, bind the slots and return. Everything is built
         before any slot is bound: one may hold what another one gets."""
         bound = []
-        for i, (slot, template) in enumerate(self._program.outputs.slots):
-            self._build(f"b{i}", template)
+        for i, (slot, _) in enumerate(self._program.outputs.slots):
             bound.append(f"{self.name(slot)}.bind(arguments, b{i})")
         leaves, structure = self._program.outputs.result
         for i, leaf in enumerate(leaves):
@@ -167,8 +178,10 @@ class _Call(Source):
             return
         found = ", ".join(f"r{i}" for i in range(len(leaves)))
         result = f"unflatten({self.name(structure)}, [{found}])"
-        if changes := self._program.outputs.changes:
-            result = f"{self.name(given.write)}({changes}, numbers, {result})"
+        what = self._program.outputs
+        if what.is_followed:
+            outside = self.name(what.outside)
+            result = f"{self.name(given.write)}({what.changes}, {outside}, numbers, {result})"
         self.line(f"return {result}")
 
     def _object(self, leaf: Any) -> str:

@@ -26,7 +26,7 @@ from torchlike._jit.trace.subgraph import SubgraphNode, filled
 from torchlike._runtime import late_checks
 from torchlike._runtime.scheduling import compiled
 from torchlike.autograd import saved
-from torchlike.autograd.partial import arriving, placed, with_flags
+from torchlike.autograd.conditional_grad import arriving, placed, with_flags
 from torchlike.tensor import wrap
 
 
@@ -220,7 +220,7 @@ class CompiledNode(Node):
         found = gradient.executable(self.residuals, tuple(filled))
         if gradient.words is not None:
             *found, word = found
-            gradient.words.add(word)
+            gradient.words.read(word)  # before anything of it reaches a `.grad`
         if len(found) == len(whens) == n and all(c is not None for c in cotangents):
             return found
         conditions = [with_flags(when, found[n:]) for when in whens]

@@ -7,6 +7,7 @@ generated source for later calls.
 
 from __future__ import annotations
 
+import math
 import mmap
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,7 @@ from torchlike._jit.capture.capture import Capture, guards_of
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import Table
 from torchlike._jit.guards.guard import GuardSet
+from torchlike._jit.guards.merged import merged
 from torchlike._jit.guards.modules import SlotGuard
 from torchlike._jit.guards.sources import (
     INPUT_KINDS,
@@ -42,7 +44,6 @@ from torchlike._jit.guards.sources import (
 )
 from torchlike._jit.program.checks import agreement, checked
 from torchlike._jit.program.delivery import (
-    Generators,
     Gradient,
     Inputs,
     Outputs,
@@ -53,9 +54,10 @@ from torchlike._jit.program.delivery import (
 )
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
+from torchlike._jit.program.undoing import Generators, GradientSlots
 from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
 from torchlike._jit.trace.outputs import TraceResults
-from torchlike._runtime import targets
+from torchlike._runtime import first_calls, targets
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.mapped_files import PrivateMap, name_of
@@ -101,13 +103,15 @@ class Program:
     words: Words | None
     #: The random generators that a call draws from, where a check of values may undo it.
     generators: Generators | None
+    #: The gradients that a call binds, which a check of values may take back.
+    gradient_slots: GradientSlots | None
     #: What it depends on besides the call's key.
     guards: GuardSet
     #: What gives the numbers of a call, of its arguments; None where there are none.
     numbers: Table | given.CallValues | None
-    #: What the body recorded in Python's objects, for the later calls.
-    effects: list[Effect]
-    #: Whether a call writes to cells or binds slots.
+    #: What the body prints, at each call.
+    prints: Effect | None
+    #: Whether a call writes to cells, binds slots or changes Python's objects.
     updates: bool
     #: Traces the function once more for create_graph.
     retrace: Callable[[Run], Any] | None
@@ -119,6 +123,12 @@ class Program:
     why_not: str
     changes_structure: bool
     state: ProgramState = field(default_factory=ProgramState)
+
+    @property
+    def may_run_again(self) -> bool:
+        """Whether a call of which a check of values fails runs eagerly, so that it leaves Python's
+        objects as they are left where that raises."""
+        return bool(self.outputs.outside) and self.words is not None
 
     def numbers_of(self, leaves: Sequence[Any], given: Any) -> Any:
         """Return the numbers of a call; None where they do not fit. ``given``: positional and
@@ -335,7 +345,9 @@ def build(
     return Program(
         forward=executable,
         inputs=inputs,
-        outputs=_outputs(results, [results.written[o] for o in order]),
+        outputs=_outputs(
+            results, [results.written[o] for o in order], _on_host(forward, results, ranks)
+        ),
         gradient=Gradient(
             cotangent_avals=results.cotangent_avals,
             behind=results.behind,
@@ -348,10 +360,11 @@ def build(
         ),
         words=of_call,
         generators=Generators(found) if of_call and (found := capture.host.generators()) else None,
+        gradient_slots=GradientSlots.of(results.slot_outputs) if of_call else None,
         guards=_guards(results, capture, inputs, arguments, as_themselves),
         numbers=results.numbers,
-        effects=results.effects,
-        updates=bool(results.written or results.slot_outputs),
+        prints=results.prints,
+        updates=bool(results.written or results.slot_outputs or results.outside),
         retrace=results.retrace,
         capture_seconds=results.capture_seconds,
         cacheable=results.cacheable,
@@ -360,18 +373,31 @@ def build(
     )
 
 
-def _outputs(results: TraceResults, written: list[CellSource]) -> Outputs:
+def _on_host(forward: Any, results: TraceResults, ranks: Any) -> frozenset[int]:
+    """Return which of the results become host values at once: those of one number, where the
+    program is over when its call is. Sizes alone decide, so that runs repeat."""
+    if ranks is not None or not targets.runs_on_cpu() or not first_calls.is_brief(forward):
+        return frozenset()
+    first = len(results.written)
+    made = enumerate(forward.outvars[first : first + results.n_made])
+    return frozenset(i for i, v in made if math.prod(v.aval.shape) == 1)
+
+
+def _outputs(results: TraceResults, written: list[CellSource], on_host: frozenset[int]) -> Outputs:
     cells = [where.storage for where in written if isinstance(where, FixedCell)]
     return Outputs(
         written=written,
         written_cells=cells if len(cells) == len(written) else None,
         n_made=results.n_made,
+        on_host=on_host,
         ordinary=results.ordinary,
         slots=results.slot_outputs,
         slot_conditions=results.slot_conditions,
         flags=results.flags,
         result=results.result,
         changes=results.changes,
+        outside=results.outside,
+        is_followed=results.is_followed,
         repeats=results.repeats,
         views=results.views,
         held=results.held,
@@ -392,7 +418,7 @@ def _guards(
     for slot, _ in results.slot_outputs:
         if not slot.of_tensor:
             rebound_slots.add(slot.owner, slot.name)
-    guards = GuardSet(found)
+    guards = GuardSet(found, merged)
     for guard in guards.of(SlotGuard):
         guard.slot.initial = None  # gradients of the first call would live as long as it
     return guards

@@ -19,9 +19,10 @@ from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.guards.sources import CotangentInput, InputSource, SecondCotangent
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults
+from torchlike._runtime.computed_once import computed_once
 from torchlike._runtime.jax_private.jaxprs import is_literal, program_like, staged
-from torchlike.autograd import engine, partial
-from torchlike.autograd.partial import ConditionalGrad
+from torchlike.autograd import conditional_grad, engine
+from torchlike.autograd.conditional_grad import ConditionalGrad
 from torchlike.tensor import Tensor, wrap
 
 
@@ -151,10 +152,9 @@ def partition(
 
 def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
     """Return ``jaxpr`` as a function of its inputs, the leading constants bound."""
-    run = staged(jaxpr)
 
     def program(*inputs: Any) -> Any:
-        return run(*constants, *inputs)
+        return staged(computed_once(jaxpr))(*constants, *inputs)
 
     return program
 
@@ -162,12 +162,11 @@ def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
 def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]:
     """Return the function ``(residuals, cotangents) -> gradients``."""
     jaxpr, used = split.backward
-    run = staged(jaxpr)
 
     def backward(residuals: Any, cotangents: Any) -> Any:
         outputs, inputs = residuals
         given = [c for c, u in zip(cotangents, used, strict=True) if u]
-        return run(*constants, *outputs, *inputs, *given)
+        return staged(computed_once(jaxpr))(*constants, *outputs, *inputs, *given)
 
     return backward
 
@@ -225,8 +224,10 @@ class JointBackward:
         self._results.behind = behind(edges, capture.first_sequence)
         self._results.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
-        self._results.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
-        arrays = [partial.array_of(g) for g in gradients if g is not None]
+        self._results.when = [
+            conditional_grad.numbered(conditional_grad.when_of(g), flags) for g in gradients
+        ]
+        arrays = [conditional_grad.array_of(g) for g in gradients if g is not None]
         # Tensors where a node calls operators that classes see.
         return [a._read() if isinstance(a, Tensor) else a for a in arrays] + flags
 
@@ -335,4 +336,4 @@ class RecordedBackward(JointBackward):
                 accumulate=False,
                 stop_before=capture.first_sequence,
             )
-        return self.gradients + [partial.array_of(g) for g in second]
+        return self.gradients + [conditional_grad.array_of(g) for g in second]

@@ -18,7 +18,7 @@ from torchlike._jit.guards.guard import same
 from torchlike._jit.trace.subgraph import SubgraphLeaf, TracedSubgraph, array_of, filled, joined
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike._runtime.value_check import has_checks
-from torchlike.autograd.partial import When, union
+from torchlike.autograd.conditional_grad import When, union
 from torchlike.tensor import Tensor
 
 

@@ -31,7 +31,7 @@ from torchlike._jit.trace.subgraph import (
     filled,
     joined,
 )
-from torchlike.autograd.partial import either
+from torchlike.autograd.conditional_grad import either
 from torchlike.tensor import Tensor
 
 #: How many states the backward of a while loop keeps.

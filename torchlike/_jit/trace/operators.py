@@ -1,4 +1,4 @@
-"""The operators that rewritten control flow calls (see ``ast_transform``).
+"""The operators that rewritten control flow calls (see ``rewriting``).
 
 They are Python where values are known, and the graph where they are not.
 
@@ -22,7 +22,7 @@ from torchlike._jit.capture.scalars import device_number, is_device, weak
 from torchlike._jit.guards.guard import same
 from torchlike._jit.trace import cond, loop_lowering
 from torchlike._jit.trace import cond as cond_lowering
-from torchlike._jit.trace.ast_transform import VALUE
+from torchlike._jit.trace.statements import VALUE
 from torchlike._jit.trace.subgraph import SubgraphLeaf, TracedSubgraph, array_of
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
@@ -40,9 +40,9 @@ Unbound = NameError
 def unbound(error: NameError) -> BaseException:
     """Return the error to be raised for a NameError: a refusal where only the program knows whether
     the name has a value, because user code may catch it."""
-    capture = modes.current.capture
+    capture = modes.running_capture()
     name = error.name or str(error).partition("'")[2].partition("'")[0]
-    if capture is None or name not in capture.maybe_unbound:
+    if name not in capture.maybe_unbound:
         return error
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
@@ -66,7 +66,7 @@ def get(read: Callable[[], Any]) -> Any:
 
 def is_traced(x: Any) -> bool:
     """Return whether only the program knows the truth of this value."""
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         return False
     if isinstance(x, Tensor):
         if x.numel() != 1:

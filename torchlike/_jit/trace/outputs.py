@@ -14,14 +14,14 @@ from torchlike._core.dispatch.record import OpNode
 from torchlike._core.dispatch.view_history import reads_a_view
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.capture import Capture
+from torchlike._jit.capture.changes import Change
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import CallValues, GivenContainer, Number, Table
 from torchlike._jit.guards.guard import VALUES
 from torchlike._jit.guards.sources import ArgumentCell, CellSource, FixedCell, Slot, SlotCell
-from torchlike.autograd.partial import When
-from torchlike.tensor import Tensor
+from torchlike.autograd.conditional_grad import When
+from torchlike.tensor import FIELDS, Tensor
 
 
 class FreedNode(Node):
@@ -219,7 +219,7 @@ class TraceResults:
 
     def __init__(self) -> None:
         self.numbers: Table | CallValues | None = None
-        self.effects: list[Effect] = []
+        self.prints: Effect | None = None
         self.retrace: Callable[[Any], Any] | None = None
         self.capture_seconds = 0.0
         self.cacheable = True
@@ -234,6 +234,8 @@ class TraceResults:
         self.flags: list[tuple[Any, Any, Any]] = []
         self.result: tuple[list[Any], Any] = [], None
         self.changes: tuple[int, ...] = ()
+        self.outside: tuple[Change, ...] = ()
+        self.is_followed = False
         self.repeats = False
         self.views: list[tuple[Template, Template, Any]] = []
         self.held: list[tuple[Template, str, Any]] = []

@@ -23,8 +23,8 @@ from torchlike._core.tape import Edge, RemovableHandle, gradient_edge
 from torchlike._jit.capture.scalars import Number, device_number, weak
 from torchlike._jit.trace.backward import boundary_of, hooks_left_to_others, partition
 from torchlike._runtime.jaxprs import make_jaxpr
-from torchlike.autograd import engine, partial
-from torchlike.autograd.partial import ConditionalGrad, When
+from torchlike.autograd import conditional_grad, engine
+from torchlike.autograd.conditional_grad import ConditionalGrad, When
 from torchlike.tensor import Tensor, wrap
 
 
@@ -254,12 +254,14 @@ class TracedSubgraph:
             self.edges = [e for e in found_at if e not in own]
             targets: list[Any] = [e for e in own if e in found_at] + self.edges
             gradients = [found_at[e] for e in targets]
-            self.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
+            self.when = [
+                conditional_grad.numbered(conditional_grad.when_of(g), flags) for g in gradients
+            ]
             for t in found:
                 node = t._node if isinstance(t, Tensor) else None
                 if node is not None and node.sequence >= capture.first_sequence:
                     t._node = None  # it holds the subgraph's tracers
-            return results + [partial.array_of(g) for g in gradients] + flags
+            return results + [conditional_grad.array_of(g) for g in gradients] + flags
 
         try:
             with modes.capturing(capture):
@@ -361,8 +363,8 @@ class SubgraphNode(tape.Node):
 
     def run_graph(self, cotangents: list[Any]) -> list[Any]:
         asked = f"create_graph through {self.short_name()}"
-        capture = modes.current.capture
-        if capture is not None and not capture.is_retraced:
+        capture = modes.running_capture()
+        if not capture.is_retraced:
             capture.refuse(asked, "a function that is called eagerly")
         raise NotImplementedError(
             f"{asked} in compiled code is not supported: call the function eagerly"
@@ -380,8 +382,8 @@ class ControlNode(SubgraphNode):
     sees_conditions = True
 
     def run(self, cotangents: list[Any]) -> list[Any]:
-        found, conditions = self._backward([partial.array_of(c) for c in cotangents])
-        return partial.arriving(found, conditions, cotangents)
+        found, conditions = self._backward([conditional_grad.array_of(c) for c in cotangents])
+        return conditional_grad.arriving(found, conditions, cotangents)
 
 
 def joined(

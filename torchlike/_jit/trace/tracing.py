@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import gc
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import cells, meta, modes, tape
+from torchlike._core import cells, modes, tape
+from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
-from torchlike._core.tensor_copies import FIELDS
 from torchlike._core.views import UNKNOWN
+from torchlike._extensions import meta
 from torchlike._extensions.sharing import tensors_on
 from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
-from torchlike._jit.capture.effects import Effect, ThreadModes
-from torchlike._jit.capture.guard_collector import ATOMS
+from torchlike._jit.capture.changes import numbers_in, put_unseen
+from torchlike._jit.capture.effects import ThreadModes
 from torchlike._jit.capture.refusals import defined_at
+from torchlike._jit.capture.replay import ChangesOutside
 from torchlike._jit.capture.scalars import CallValues, Copies, GivenContainer, Table, is_device
-from torchlike._jit.guards.guard import MISSING, NameGuard, describe, same
+from torchlike._jit.capture.value_visits import ATOMS
+from torchlike._jit.guards.guard import MISSING, describe, same
 from torchlike._jit.guards.sources import (
     HostValue,
     InputSource,
@@ -43,7 +46,7 @@ from torchlike._runtime.trees import (
     unflatten_call,
 )
 from torchlike.autograd import saved
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import FIELDS, Tensor, wrap
 
 
 class Tracing:
@@ -59,7 +62,11 @@ class Tracing:
         as_themselves: frozenset[int],
         traced: Sequence[int] = (),
         drawn: Sequence[Any] = (),
+        moving: Mapping[Any, Any] | None = None,
     ) -> None:
+        """Prepare a run. ``traced``: the leaves that are traced numbers or offsets; ``drawn``: the
+        host values that an earlier trace got; ``moving``: numbers in Python's objects that are
+        traced, by their places' keys."""
         self.fn = fn
         self.capture = Capture(name, drawn)
         self.capture.refused.defined_at = defined_at(fn)
@@ -69,11 +76,8 @@ class Tracing:
         self.first_values: list[Any] = []
         #: The modes that the body left set, where it changed any.
         self.modes_left: ThreadModes | None = None
-        #: Plain values that the body only recorded something in; what does it again at a later
-        #: call, and those where nothing can.
+        #: Plain values that the body only recorded something in, once per compile.
         self.records: list[str] = []
-        self.effects: list[Effect] = []
-        self.not_again: list[str] = []
         self._as_themselves = as_themselves
         #: Of which arguments something was put outside, and how many tensors of the body's own
         #: were, other than into tables.
@@ -85,8 +89,15 @@ class Tracing:
             if i not in as_themselves:
                 self._position.setdefault(id(t._storage), i)
         seen = iter(self._seen)
-        #: Numbers among the arguments that are traced rather than frozen.
-        self.numbers = Table({i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)})
+        self._moving = numbers_in(moving or {})
+        #: Numbers among the arguments, and in Python's objects, that are traced and not frozen.
+        roots = {i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)}
+        self.numbers = Table(roots, [place for place, _ in self._moving.values()])
+        #: What the body changes of Python's objects, for each call to make again.
+        self.outside = ChangesOutside(self.capture, self._moving)
+        #: Whether it does, and whether only what is counted and logged; whether objects that were
+        #: there before are returned as they are and not as copies.
+        self.replays = self.only_records = self.gives_objects = False
         #: The tensors among the arguments whose place in their base is traced, and the arrays that
         #: stand for its numbers.
         self.offsets = offsets_among(leaves, traced)
@@ -99,9 +110,9 @@ class Tracing:
             if view is not None
             for k, number in enumerate(view.dynamic)
         }
-        roots = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
+        given = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
         self._given = [
-            next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
+            next(seen) if isinstance(x, Tensor) else given.get(i, x) for i, x in enumerate(leaves)
         ]
         self._structure = structure
         self.outputs = CapturedOutputs(self.capture, self.results, self._position)
@@ -174,6 +185,9 @@ class Tracing:
                 t._storage.cell, t._storage.host = array, None
             return self.body()
 
+        n_arguments = len(self.numbers.positions)
+        for i, (at, _) in enumerate(self._moving.values(), n_arguments):
+            put_unseen(at, self.numbers.root(i))
         modes.current.capture = capture
         place, modes.current.place = modes.current.place, None
         before = ThreadModes()
@@ -192,10 +206,15 @@ class Tracing:
         except BaseException as error:
             capture.host.fail()
             capture.undo_python()
-            raise cleaned(capture.refused.reason_to_end(error)) from None
+            reason = cleaned(capture.refused.reason_to_end(error))
+            if isinstance(reason, JitCaptureError):
+                vars(reason)["trains"] = bool(capture.optimizers)
+            raise reason from None
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
+            for at, number in self._moving.values():
+                put_unseen(at, number)
             capture.place, modes.current.place = modes.current.place, place
             modes.current.capture = None
             # A second capture begins as the first did.
@@ -240,6 +259,9 @@ class Tracing:
             result = self.fn(*self.args, **self.kwargs)
             self.capture.run_last_checks()
             self.capture.refused.end_refused()
+            observer.settle()
+            if self.replays:
+                self.outside.collect(self.only_records)
             leaves, structure = self._flattened(result)
             del result
             if changed := before.changed():
@@ -278,19 +300,24 @@ class Tracing:
     def _flattened(self, result: Any) -> tuple[list[Any], Any]:
         """Return the leaves and the structure of the result, and of what is in containers that were
         changed."""
-        changed = self.copies.changed()
-        if changed:
-            result = result, self.copies.contents(changed)
+        changed, left = self.copies.changed(), self.outside.values()
+        given_out = [*left, result] if self.gives_objects else left
+        own_way = self.outside.from_outside(given_out) if given_out else {}
+        if changed or left:
+            self.results.is_followed = True
+            result = result, self.copies.contents(changed), left
         try:
-            leaves, structure = flatten_result(result, self._is_own, self.copies.leaves)
+            leaves, structure = flatten_result(
+                result, self._is_own, {**own_way, **self.copies.leaves}
+            )
         except RecursionError:
             self.capture.refuse("a result that is nested too deeply", "fewer levels")
             raise  # never: refuse() does
         own = list(self.copies.leaves.values())
         self.results.changes = tuple(own[i].index for i in changed)
         if changed or any(type(x) is GivenContainer for x in leaves):
-            self.results.numbers = CallValues(self.numbers if self.numbers.positions else None)
-        elif self.numbers.positions:
+            self.results.numbers = CallValues(self.numbers if self.numbers else None)
+        elif self.numbers:
             self.results.numbers = self.numbers
         return leaves, structure
 
@@ -344,7 +371,6 @@ class Tracing:
             _, condition = capture.conditions.get(id(v), (None, None))
             if condition is not None:
                 results.slot_conditions[i] = returned.add(wrap(condition)._storage)
-        capture.observer.settle()
         self._find_held(leaves)
         returned.add_held()
         returned.join_views()
@@ -409,10 +435,10 @@ class Tracing:
                 capture.enter_optimizer(owner)
         for key in capture.made_modules:
             capture.modules.pop(key, None)
-        roots = [p.now() for p in observer.changes()]
-        for owner, name, before in capture.bindings.attributes_written.values():
+        roots = [p.now() for p in observer.changes() if not self.outside.covers(p)]
+        for key, (owner, name, before) in capture.bindings.attributes_written.items():
             now = owner.__dict__.get(name, MISSING)
-            if now is not before and not is_own(owner):
+            if now is not before and not is_own(owner) and not self.outside.covers_attribute(key):
                 roots.append(now)
         roots += [x for x in leaves if not isinstance(x, Tensor) and is_own(x)]
         self._keep(tensors_held(roots, is_own))
@@ -462,19 +488,19 @@ class Tracing:
         observer, changed = self.capture.observer, []
         for key, (owner, name, before) in self.capture.bindings.attributes_written.items():
             label, space = f"{type(owner).__name__}.{name}", owner.__dict__
-            self._refuse_kept_number(space.get(name), label)
-            self.copies.check_kept(space.get(name), label)
+            if not self.outside.covers_attribute(key):
+                self._refuse_kept_number(space.get(name), label)
+                self.copies.check_kept(space.get(name), label)
             if (
                 isinstance(before, Tensor)
                 or key in slots
                 or id(owner) in own
+                or self.outside.covers_attribute(key)
                 or (same(space.get(name, MISSING), before))
             ):
                 continue
             if observer.only_records(name):
-                self._record(
-                    label, observer.effect_of(NameGuard(owner, space, name, before, label))
-                )
+                self.records.append(label)
             else:
                 changed.append(label)
         if changed:
@@ -517,15 +543,13 @@ class Tracing:
         """Look at the plain Python values that the body changed, and at what it took from clocks
         and iterators: record what each call can do again, and the reasons against a program."""
         observer, results = self.capture.observer, self.results
-        for p in observer.take_records():
-            self._record(p.label, observer.effect_of(p))
-        for p in observer.changes():
+        if not self.replays:
+            self.records += [p.label for p in observer.take_records()]
+        changed = [p for p in observer.changes() if not self.outside.covers(p)]
+        for p in changed:
             self._refuse_kept_number(p.now(), p.label)
             self.copies.check_kept(p.now(), p.label)
-        changes = [
-            f"`{p.label}` ({describe(p.before())} → {describe(p.now())})"
-            for p in observer.changes()
-        ]
+        changes = [f"`{p.label}` ({describe(p.before())} → {describe(p.now())})" for p in changed]
         if changes:
             observer.reasons.insert(
                 0,
@@ -552,12 +576,15 @@ class Tracing:
                 "; "
             )
 
-    def _record(self, label: str, effect: Effect | None) -> None:
-        self.records.append(label)
-        if effect is None:
-            self.not_again.append(label)
-        else:
-            self.effects.append(effect)
+    def undo_changes(self) -> None:
+        """Put Python's objects back as they were, where each call of the program, the first among
+        them, makes the changes: guards are on what the body found."""
+        if self.results.cacheable and self.outside.changes:
+            self.results.outside = tuple(self.outside.changes)
+            self.capture.bindings.restore_attributes()
+            self.capture.observer.restore()
+            for change in self.outside.changes:
+                change.forget()
 
     def _refuse_kept_number(self, value: Any, label: str) -> None:
         """Refuse to keep a number of the program, which has no value that Python could keep."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import devices, dtypes, layouts, modes
 from torchlike._core.dispatch.registry import composite
-from torchlike._core.dispatch.value_checks import require
+from torchlike._ops.value_checks import require
 from torchlike.tensor import Tensor
 
 _FAILED = (
@@ -20,7 +20,7 @@ _FAILED = (
 def assert_(condition: Any, message: Any) -> None:
     """Raise AssertionError with the message unless the condition, a bool or a tensor of one, is
     true."""
-    if isinstance(condition, Tensor) and modes.current.capture is not None:
+    if isinstance(condition, Tensor) and modes.is_capturing():
         require(condition, AssertionError, str(message))
     elif not condition:
         raise AssertionError(message)
@@ -100,7 +100,7 @@ def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any =
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype is not dtypes.bool:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         _raise_unless(bool(cond.all().item()), error_type, message)
     else:
         words = _FAILED if message is None else str(message())

@@ -7,9 +7,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from torchlike._core import protocol
-from torchlike._core.dispatch.tags import Tag
+from torchlike._core import overrides
 from torchlike._core.provided import Provided
+from torchlike._extensions.overrides import protocol
+from torchlike._ops.aten.tags import Tag
 
 #: namespace -> name -> packet.
 NAMESPACES: dict[str, OpNamespace] = {}
@@ -63,7 +64,7 @@ class OpNamespace:
 def _asked_of(args: Any, kwargs: Any) -> list[Any]:
     """Return the arguments whose classes have a ``__torch_function__`` that is asked of operators
     too."""
-    if not protocol.is_awake():
+    if not overrides.are_enabled():
         return []
     return protocol.overloaded((*args, *kwargs.values()), depth=1)
 
@@ -92,7 +93,7 @@ class OpOverload:
         if found := _asked_of(args, kwargs):
             return protocol.ask(self, found, args, kwargs)
         if handler.function is not None and (
-            protocol.state.dispatch_modes or protocol.handlers((*args, *kwargs.values()))
+            overrides.state.dispatch_modes or protocol.handlers((*args, *kwargs.values()))
         ):
             return handler(self, args, kwargs)
         return self.operator(*args, **kwargs)

@@ -6,9 +6,8 @@ from typing import Any
 
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import memory_format
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _NO_FLAG = "The ambiguity_check argument must be a bool or a list of memory formats."
 _AMBIGUOUS = (

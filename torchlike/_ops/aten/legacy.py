@@ -7,10 +7,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, protocol
+from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.size import Size
+from torchlike._extensions.overrides import protocol
 from torchlike._ops.creation.filled import empty, empty_strided
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.old_constructors import of_tensor

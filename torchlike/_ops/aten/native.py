@@ -21,8 +21,8 @@ from torchlike._ops.nn.image.resampling import grid_sample, interpolate_op
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.norm.normalization import batch_norm_eval, batch_norm_train
 from torchlike._ops.outputs import given
-from torchlike._ops.random.drawing import order_of_examples
 from torchlike._ops.random.dropout import apply_noise, keep_mask
+from torchlike._ops.random.sampling import order_of_examples
 from torchlike._ops.shape.joining import cat
 from torchlike.tensor import Tensor, wrap
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import composite
-from torchlike._core.extension import add_method
 from torchlike._ops.aten.legacy import _mapped
-from torchlike.tensor import Tensor, all_attributes
+from torchlike.tensor import Tensor, add_method, all_attributes
 
 #: Other names of methods. Each is an object of its own, as ``__torch_function__`` has them.
 for _name, _of in (

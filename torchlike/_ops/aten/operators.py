@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core import overrides
 from torchlike._core.dispatch.call import NUMBERS
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import add_method
-from torchlike._core.tensor_class import TENSOR_TYPES
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._ops.elementwise.pointwise import number_divided
 from torchlike._ops.elementwise.quotients import div_op
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 _OTHERS = (Tensor, np.generic, np.ndarray)
 _table = NAMESPACES[""]
@@ -33,6 +33,8 @@ def _forward(fn: Callable[..., Any]) -> Callable[..., Any]:
         kind = type(other)
         if kind in TENSOR_TYPES or kind in NUMBERS:
             return fn(self, other)
+        if overrides.meets_first(other):
+            return operator(self, other)
         return fn(self, _as_operand(other)) if _usable(other) else NotImplemented
 
     return operator
@@ -42,6 +44,8 @@ def _reflected(fn: Callable[..., Any], arrays: bool = False) -> Callable[..., An
     def operator(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):
             raise TypeError(f"descriptor doesn't apply to a '{type(self).__name__}' object")
+        if overrides.meets_first(other):
+            return operator(self, other)
         # An array's is refused, as in PyTorch: NumPy leaves `array += tensor` to us as well, which
         # would bind the name to a tensor instead of writing to the array. PyTorch divides.
         if not _usable(other) or (isinstance(other, np.ndarray) and not arrays):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import dtypes, protocol
+from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import common_dtype, require_tensor
+from torchlike._extensions.overrides import protocol
 from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.elementwise.comparison import isclose
 from torchlike.tensor import Tensor

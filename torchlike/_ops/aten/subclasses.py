@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import devices, dtypes, modes, protocol, views
-from torchlike._core.extension import add_method
+from torchlike._core import devices, dtypes, modes, overrides, views
 from torchlike._core.layouts import strided
 from torchlike._core.views.geometry import dense_strides
+from torchlike._extensions.overrides import protocol
 from torchlike._extensions.wrapper_storage import WrapperStorage
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 def _make_subclass(
@@ -29,12 +29,11 @@ def _make_subclass(
             f"_make_subclass(): argument 'data' (position 2) must be Tensor, not "
             f"{type(data).__name__}"
         )
-    protocol.wake()
+    overrides.enable()
     made: Any = cls
     made = made._on(data._storage, data._view)
     made._inference = data._inference
-    if modes.current.capture is not None:
-        modes.current.capture.adopt_view(made)
+    modes.running_capture().adopt_view(made)
     with protocol.DisableTorchFunction():
         return made.requires_grad_() if require_grad else made
 
@@ -67,7 +66,7 @@ def _make_wrapper_subclass(
     """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError("cls must be a type (that inherits from Tensor)")
-    if cls.__torch_dispatch__ is protocol.no_dispatch:
+    if cls.__torch_dispatch__ is overrides.no_dispatch:
         raise RuntimeError(
             f"{cls.__name__} must define __torch_dispatch__ to make a wrapper subclass of it"
         )

@@ -8,16 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes
-from torchlike._core.dispatch.copying import copy_
-from torchlike._core.dispatch.memory_order import suggested_order
-from torchlike._core.dispatch.moving import moved
+from torchlike._core.dispatch.copying import copy_, tensor_to_device
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Fill, Input, Static, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_unfit_tensor
-from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
-from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
-from torchlike.tensor import Tensor, wrap
+from torchlike._extensions.meta import MetaArray
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype, preserve_strides
+from torchlike._ops.memory_order import suggested_order
+from torchlike._ops.value_checks import refuse_unfit_tensor
+from torchlike.tensor import Tensor, add_method, wrap
 
 
 @op(
@@ -47,7 +45,7 @@ def cast_op(input: Input, dtype: Static):
     return casts.convert(input, dtype)
 
 
-@composite()
+@composite(only_self=True)
 def clone(input: Tensor, *, memory_format: Any = layouts.preserve_format) -> Tensor:
     """Return a copy with the same values and (by default) the same memory order.
 
@@ -77,7 +75,7 @@ def _clone_value(t: Tensor) -> Tensor:
     return made
 
 
-@composite(namespaces=())
+@composite(namespaces=(), only_self=True)
 def contiguous(input: Tensor, memory_format: Any = layouts.contiguous_format) -> Tensor:
     """Return the tensor itself if it is contiguous, else a row-major (or channels-last) copy.
 
@@ -112,7 +110,7 @@ def _move(t: Tensor, device: devices.device) -> Tensor:
     own = t.device
     if own == device or (device.index is None and own.type == device.type and not own.index):
         return t
-    made = moved(t, device)
+    made = tensor_to_device(t, device)
     if t._view is not None or t._storage.strides is not None:
         preserve_strides(made, t)
     return made

@@ -10,10 +10,10 @@ import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch.registry import composite
-from torchlike._core.python_values import DLPACK_CPU
-from torchlike._core.untyped_storage import UntypedStorage, read_as
-from torchlike._ops.creation.finishing import numpy_dtype
+from torchlike._core.tensor_values import DLPACK_CPU
+from torchlike._extensions.untyped_storage import UntypedStorage, read_as
 from torchlike._ops.creation.from_data import from_numpy, on_array, tensor, warn_of_read_only
+from torchlike._ops.creation.wrap_result import numpy_dtype
 from torchlike.tensor import Tensor, wrap
 
 

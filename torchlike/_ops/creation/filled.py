@@ -11,18 +11,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._compat import determinism
-from torchlike._core import casts, devices, dtypes, errors, layouts, modes, protocol, views
+from torchlike._core import casts, devices, dtypes, errors, layouts, modes, overrides, views
 from torchlike._core.dispatch.registry import composite
-from torchlike._core.dispatch.value_checks import refuse_unfit_tensor
-from torchlike._core.memory_size import allocating, check_bytes, check_count
-from torchlike._core.meta import MetaArray
+from torchlike._core.errors import allocating, check_bytes, check_count
+from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import host_value
-from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._extensions.sparse_array import CompressedArray
-from torchlike._ops.creation.finishing import (
+from torchlike._ops.creation import determinism
+from torchlike._ops.creation.wrap_result import (
     checked_size,
     finish,
     finish_into,
@@ -32,6 +31,7 @@ from torchlike._ops.creation.finishing import (
 )
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments
+from torchlike._ops.value_checks import refuse_unfit_tensor
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 from torchlike._runtime.inlining import AT_ONCE
@@ -265,7 +265,7 @@ def _like(name: str, default: Any) -> None:
         **kw: Any,
     ) -> Tensor:
         if not isinstance(input, Tensor):
-            raise protocol.no_tensor(
+            raise overrides.no_tensor(
                 input,
                 f"{name}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type(input).__name__}",

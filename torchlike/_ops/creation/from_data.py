@@ -9,15 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import casts, dtypes, errors, literals, modes, views
-from torchlike._core.dispatch import asking
-from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.registry import composite
-from torchlike._core.extension import add_method
+from torchlike._core import casts, dtypes, errors, modes, views
+from torchlike._core.dispatch.registry import OP_FUNCTIONS, composite
 from torchlike._core.storage import Storage, host_value
-from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
-from torchlike._ops.creation.inferring import infer
-from torchlike.tensor import Tensor
+from torchlike._core.tensor_values import note_literal
+from torchlike._ops.creation.infer_dtype import infer
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype, preserve_strides
+from torchlike._ops.memory_order import strides_like
+from torchlike.tensor import Tensor, add_method
 
 _ARRAYS = (np.ndarray, jax.Array)
 
@@ -102,7 +101,7 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         values = np.array(array)
         made = finish(host_value(values), device, requires_grad)
         if not isinstance(data, np.ndarray):
-            literals.note(made._storage, values)
+            note_literal(made._storage, values)
     if isinstance(data, np.ndarray) and data.size and not data.flags.c_contiguous:
         strides = tuple(s // data.itemsize for s in data.strides)
         made._storage.strides = strides_like(views.Geometry(data.shape, strides, 0))
@@ -153,7 +152,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     return on_array(ndarray)
 
 
-asking.hide(from_numpy)  # __torch_function__ is not told of it, __torch_dispatch__ is
+OP_FUNCTIONS.append(from_numpy)  # __torch_function__ is not told of it, __torch_dispatch__ is
 
 
 def warn_of_read_only(what: str, copied: str) -> None:

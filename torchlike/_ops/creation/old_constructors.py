@@ -9,12 +9,11 @@ import numpy as np
 
 from torchlike._core import dtypes
 from torchlike._core.errors import type_name
-from torchlike._core.extension import add_method
 from torchlike._core.size import Size
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.shape.views import alias
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 def of_tensor(data: Tensor, dtype: dtypes.dtype, device: Any) -> Tensor:

@@ -14,10 +14,10 @@ import numpy as np
 from torchlike._core import casts, dtypes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import plain_number
-from torchlike._core.memory_size import allocating
+from torchlike._core.errors import allocating
 from torchlike._core.storage import host_value
 from torchlike._ops.creation.filled import empty
-from torchlike._ops.creation.finishing import finish_into, out_dtype
+from torchlike._ops.creation.wrap_result import finish_into, out_dtype
 from torchlike._ops.outputs import given
 from torchlike.tensor import Tensor
 

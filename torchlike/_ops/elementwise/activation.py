@@ -18,9 +18,15 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
-from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.memory_order import like_first, of_loop
-from torchlike._core.dispatch.registry import NAMESPACES, OPS, composite, export, op
+from torchlike._core.dispatch.argument_names import with_synonyms
+from torchlike._core.dispatch.registry import (
+    NAMESPACES,
+    OPS,
+    composite,
+    declare_in_python,
+    export,
+    op,
+)
 from torchlike._core.dispatch.schema import (
     ComputedFloat,
     ComputedNumber,
@@ -33,6 +39,7 @@ from torchlike._core.dispatch.schema import (
     Str,
 )
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
+from torchlike._ops.memory_order import like_first, of_loop
 from torchlike._ops.promotion import in_float32
 from torchlike.tensor import Tensor
 
@@ -66,8 +73,8 @@ def _functional(
     activation.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*own, inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)]
     )
-    forms.declare("nn.functional", name, activation)
-    export(activation, name, _F)
+    declare_in_python("nn.functional", name, activation)
+    export(with_synonyms(activation), name, _F)
     export(twin, f"{name}_", _F, one_object=one_object)
 
 

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.dispatch.inplace import twin_of
+from torchlike._core.dispatch.inplace import in_place_variant
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Operand, Scalar, common_dtype
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import real_only
 from torchlike._ops.promotion import promoted, require_tensor
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 
@@ -71,7 +71,7 @@ def _bitwise(name: str, fn: Any) -> None:
         return fn(x, y)
 
     pure.__doc__ = f"Return ``{name}`` of integers or bools."
-    twin = twin_of(op(name, elementwise=True, differentiable=False)(pure).spec)
+    variant = in_place_variant(op(name, elementwise=True, differentiable=False)(pure).spec)
 
     def in_place(input: Tensor, other: Any) -> Tensor:
         # PyTorch asks whether the result fits before it asks for a kernel.
@@ -79,7 +79,7 @@ def _bitwise(name: str, fn: Any) -> None:
         if not dtypes.can_cast(kind, input.dtype):
             kinds = map(dtypes.scalar_type, (kind, input.dtype))
             raise RuntimeError(errors.UNCASTABLE.format(*kinds))
-        return twin(input, other)
+        return variant(input, other)
 
     in_place.__doc__ = f"Apply ``{name}`` in place."
     composite(f"{name}_")(in_place)

@@ -15,10 +15,10 @@ import numpy as np
 from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Input, Int
-from torchlike._core.dispatch.value_checks import refuse_tensor
 from torchlike._ops.checks import floats_only
 from torchlike._ops.creation.from_data import as_tensor
 from torchlike._ops.linalg.dynamic_quantization import quantization_parameters
+from torchlike._ops.value_checks import refuse_tensor
 from torchlike.tensor import Tensor
 
 

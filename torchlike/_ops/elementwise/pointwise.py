@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._compat import absent_dtypes
 from torchlike._core import casts, dtypes
 from torchlike._core.dispatch.registry import OPS, composite, op
 from torchlike._core.dispatch.schema import (
@@ -23,6 +22,7 @@ from torchlike._core.dispatch.schema import (
     OptBound,
     Weight,
 )
+from torchlike._extensions import absent_dtypes
 from torchlike._ops.checks import integers_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import divisors, subgradients
 from torchlike._ops.elementwise.complex_edges import root
@@ -53,7 +53,7 @@ def _one_times(factor: Any) -> bool:
     inplace=True,
     elementwise=True,
     needs="nothing",
-    passes_on=lambda alpha: (0, 1) if _one_times(alpha) else (0,),
+    identity_grad_for=lambda alpha: (0, 1) if _one_times(alpha) else (0,),
 )
 def add(input: Operand, other: Operand, *, alpha: Factor = 1):
     """Return ``input + alpha * other``, broadcast and promoted.
@@ -82,7 +82,7 @@ def _plus_multiple(x: Any, y: Any, alpha: Any) -> jax.Array:
     inplace=True,
     elementwise=True,
     needs="nothing",
-    passes_on=lambda alpha: (0,),
+    identity_grad_for=lambda alpha: (0,),
 )
 def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""

@@ -19,7 +19,6 @@ from jax import lax
 from torchlike._core.casts import NUMBERS
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Operand, Str
-from torchlike._core.dispatch.value_checks import is_traced, refuse_where, values_of
 from torchlike._ops.checks import real_only, scalar_type_of
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.promotion import (
@@ -30,6 +29,7 @@ from torchlike._ops.promotion import (
     promoted,
     require_tensor,
 )
+from torchlike._ops.value_checks import is_traced, refuse_where, values_of
 from torchlike.tensor import Tensor
 
 _BY_ZERO = "ZeroDivisionError"

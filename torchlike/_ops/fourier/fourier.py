@@ -12,7 +12,7 @@ from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Int, OptInt, OptStr, Static, Str, require_tensor
 from torchlike._ops.checks import scalar_type_of
-from torchlike._ops.creation.finishing import finish, numpy_dtype
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype
 from torchlike._ops.fourier.fourier_order import of_transform, of_transforms
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.shaping import roll

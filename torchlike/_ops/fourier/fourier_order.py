@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import views
-from torchlike._core.dispatch.memory_order import (
+from torchlike._ops.memory_order import (
     strides_like,
     suggested_order,
     whatever_the_operands,

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, modes
-from torchlike._core.dispatch.memory_order import solution_in_columns
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Int, OptInput, OptInt
-from torchlike._ops.creation.finishing import finish, numpy_dtype
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype
+from torchlike._ops.memory_order import solution_in_columns
 from torchlike._ops.nn.image.padding import pad
 from torchlike._ops.shape.views import view_as_real
 from torchlike.tensor import Tensor
@@ -254,7 +254,7 @@ def istft(
 
 def _invertible(window: Tensor, n_fft: int, hop: int, count: int, start: int, stop: int) -> Any:
     """Return whether every sample is covered by the overlapped window (known outside a capture)."""
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         return True
     values = np.asarray(window.detach()._read())
     left = (n_fft - len(values)) // 2

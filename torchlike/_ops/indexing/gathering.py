@@ -11,9 +11,9 @@ import numpy as np
 from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Int, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import in_float32
+from torchlike._ops.value_checks import refuse_outside
 from torchlike.tensor import Tensor
 
 

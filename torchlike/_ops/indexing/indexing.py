@@ -13,30 +13,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import casts, cells, dtypes, errors, modes, views
+from torchlike._core import casts, cells, dtypes, errors, modes, overrides, views
 from torchlike._core.dispatch.copying import copy_
 from torchlike._core.dispatch.inplace import update_with_sequences
-from torchlike._core.dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
-from torchlike._core.dispatch.value_checks import (
-    refuse_outside,
-    refuse_tensor,
-    refuse_unfit,
-    refuse_unfit_tensor,
-)
-from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
-from torchlike._core.views import Alias, Geometry, SelectAt, step
+from torchlike._core.views import Alias, Geometry, Select, SelectAt, Slice, step
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.indexing.gathering import missing_value, out_of_bounds
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
+from torchlike._ops.memory_order import broadcast_strides, iterator_strides
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
-from torchlike._ops.shape.views.making import on_unread, unread
-from torchlike.tensor import Tensor, wrap
+from torchlike._ops.shape.views.view_factory import make_window, on_unread, unread
+from torchlike._ops.value_checks import (
+    refuse_outside,
+    refuse_tensor,
+    refuse_unfit,
+    refuse_unfit_tensor,
+)
+from torchlike.tensor import Tensor, add_method, wrap
 
 _INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
@@ -223,13 +222,18 @@ def _check_mask(mask: Tensor, view: Tensor, d: int, x: Tensor) -> None:
 
 
 def take_apart(
-    x: Tensor, item: Any, masks: list[tuple[Tensor, int]] | None = None
+    x: Tensor,
+    item: Any,
+    masks: list[tuple[Tensor, int]] | None = None,
+    *,
+    window: bool = False,
 ) -> tuple[Tensor, list[Tensor | None] | None]:
     """Return the view reached by the basic parts of an index, and the index tensors left (or None).
 
     The list has an entry for each leading dimension of the view: a tensor, or None for a dimension
     taken whole. Into ``masks``, if given, go masks with the dimension of the view that they begin
-    at, which count as dimensions taken whole; else a mask becomes index tensors.
+    at, which count as dimensions taken whole; else a mask becomes index tensors. A ``window`` is a
+    view to write through, of which nothing is recorded (`_is_unrecorded`).
     """
     items = list(item) if isinstance(item, tuple) or _is_deprecated_tuple(item) else [item]
     items = [_normalize(i) for i in items]
@@ -239,7 +243,7 @@ def take_apart(
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
         )
     written, items = items, _expand_ellipsis(items, x.dim())
-    parts = _IndexParts(x, masks)
+    parts = _IndexParts(x, masks, window)
     for k, i in enumerate(items):
         if i is None:
             parts.add_dimension(None)
@@ -252,7 +256,7 @@ def take_apart(
             if not -n <= i < n:
                 at = _as_written(k, written, len(items))
                 raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
-            parts.view = select(parts.view, parts.at, i)
+            parts.select(i % n)
         elif _selects(i) and type(i._value_now()) not in cells.KINDS:  # while a graph is captured
             n, at = parts.size(), _as_written(k, written, len(items))
             outside = f"index {{0}} is out of bounds for dimension {at} with size {n}"
@@ -285,8 +289,9 @@ def _leaves(n: int, index: Any) -> Any:
 class _IndexParts:
     """An index taken apart from left to right: the view so far, and the index tensors left."""
 
-    def __init__(self, x: Tensor, masks: list[tuple[Tensor, int]] | None) -> None:
+    def __init__(self, x: Tensor, masks: list[tuple[Tensor, int]] | None, window: bool) -> None:
         self.view = x
+        self.window = window
         self.masks = masks
         self.indices: list[Tensor | None] = []
         #: Whether one of them is a tensor.
@@ -305,6 +310,13 @@ class _IndexParts:
         self.advanced = True
         self.indices.append(index)
 
+    def select(self, i: int) -> None:
+        """Take one index of the next dimension."""
+        if self.window:
+            self.view = make_window(self.view, step(Select, self.at), (i,))
+        else:
+            self.view = select(self.view, self.at, i)
+
     def add_dimension(self, keep: Any) -> None:
         """Insert a new dimension of size 1: for None as it is, for a bool taken once or not at
         all."""
@@ -319,7 +331,10 @@ class _IndexParts:
         start, length, by = _slice_bounds(bounds, n)
         # By what is written: 1: is no view of the whole where there is nothing, either.
         if bounds.start or by != 1 or (bounds.stop is not None and bounds.stop.__index__() < n):
-            self.view = sliced(self.view, self.at, start, length, by, "SliceBackward0")
+            if self.window:
+                self.view = make_window(self.view, step(Slice, self.at, length, by), (start,))
+            else:
+                self.view = sliced(self.view, self.at, start, length, by, "SliceBackward0")
         self.indices.append(None)
 
     def mask(self, mask: Tensor, x: Tensor) -> None:
@@ -457,6 +472,25 @@ def mask_put_op(input: Input, mask: Input, value: Operand, start: Int):
     return jnp.where(chosen, value, input)
 
 
+def _is_unrecorded(x: Tensor, value: Any) -> bool:
+    """Return whether nothing hears of a write but the storage: no tape, no capture, no level, and
+    no mode or class that would be told of the view that is written to."""
+    current = modes.current
+    return (
+        current.capture is None
+        and not current.levels
+        and not overrides.state.busy
+        and type(x) in overrides.PLAIN
+        and type(value) in overrides.PLAIN
+        and type(x._storage.cell) not in cells.KINDS
+        and not (current.grad_enabled and (x.requires_grad or _requires_grad(value)))
+    )
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
+
+
 def setitem(self: Tensor, item: Any, value: Any) -> None:
     """Assign ``x[item] = value``, broadcast and cast."""
     if isinstance(value, np.generic):
@@ -464,7 +498,7 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
     one = value.numel() == 1 if isinstance(value, Tensor) else isinstance(value, _ONE_NUMBER)
     if one and _mentions_mask(item) and _fill_by_mask(self, item, value):
         return
-    view, indices = take_apart(self, item)
+    view, indices = take_apart(self, item, window=_is_unrecorded(self, value))
     if (symbolic := casts.of_program(value)) is not None:
         value = wrap(casts.convert(symbolic, view.dtype.numpy))
     if value is None or isinstance(value, (str, bytes)):

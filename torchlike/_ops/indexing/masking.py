@@ -14,14 +14,14 @@ from torchlike._core.dispatch.call import NUMBERS
 from torchlike._core.dispatch.out import check_overlap
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Element, Input, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_unfit, refuse_where, values_of
 from torchlike._ops.checks import check_mask
-from torchlike._ops.creation.finishing import finish
+from torchlike._ops.creation.wrap_result import finish
 from torchlike._ops.elementwise.pointwise import where_op
 from torchlike._ops.indexing.indexing import index_op
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
 from torchlike._ops.shape.joining import broadcast_tensors, to_1d
+from torchlike._ops.value_checks import refuse_unfit, refuse_where, values_of
 from torchlike.tensor import Tensor, wrap
 
 

@@ -12,7 +12,6 @@ from jax import core
 from torchlike._core import casts, dtypes, errors
 from torchlike._core.dispatch.registry import OPS, composite, op
 from torchlike._core.dispatch.schema import Bool, Element, Input, Int, Kind, OwnFactor, Str
-from torchlike._core.dispatch.value_checks import refuse_outside, refuse_unfit
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.indexing.gathering import (
     check_along,
@@ -25,6 +24,7 @@ from torchlike._ops.indexing.masking import fill_value
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import along, on_axis, overwrite
 from torchlike._ops.promotion import in_float32
+from torchlike._ops.value_checks import refuse_outside, refuse_unfit
 from torchlike.tensor import Tensor
 
 # -- scatter ---------------------------------------------------------------------------------------

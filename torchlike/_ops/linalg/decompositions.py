@@ -11,15 +11,15 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core.dispatch.memory_order import in_columns
 from torchlike._core.dispatch.registry import composite, export, op
 from torchlike._core.dispatch.schema import Bool, Input, Str
-from torchlike._core.dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._extensions import boxes
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.partial_cholesky import completed
+from torchlike._ops.memory_order import in_columns
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike._ops.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._runtime import targets
 from torchlike._runtime.lazy import LazyModule
 from torchlike.tensor import Tensor

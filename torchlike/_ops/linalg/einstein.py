@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike._core import dtypes, views
-from torchlike._core.dispatch.memory_order import whatever_the_operands
+from torchlike._ops.memory_order import whatever_the_operands
 from torchlike.tensor import Tensor
 
 #: By the numbers they have in lists.

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core.dispatch.memory_order import in_columns, solution_in_columns
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg import pivots as pivots_of
 from torchlike._ops.linalg.decompositions import lapack, raise_failure, require_matrix
+from torchlike._ops.memory_order import in_columns, solution_in_columns
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike.tensor import Tensor

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core.dispatch.memory_order import in_columns, solution_from_left
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input
 from torchlike._ops.checks import scalar_type_of
@@ -21,6 +20,7 @@ from torchlike._ops.linalg.decompositions import (
     require_matrix,
     require_matrix_shape,
 )
+from torchlike._ops.memory_order import in_columns, solution_from_left
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike.tensor import Tensor

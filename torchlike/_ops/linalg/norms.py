@@ -21,7 +21,6 @@ from torchlike._core.dispatch.schema import (
     plain_number,
     require_tensor,
 )
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.elementwise.subgradients import absolute
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape, svdvals_op
@@ -31,6 +30,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32, promoted
 from torchlike._ops.reduce.reduction import axes, in_norm_dtype, norm_op
 from torchlike._ops.unfused import settled
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
+from torchlike._ops.value_checks import refuse_where, values_of
 
 
 def require_shape(pivots: Any, shape: tuple[int, ...], name: str, matrix: str) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._core.dispatch.memory_order import solution_in_columns
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.decompositions import adjoint, require_matrix
+from torchlike._ops.memory_order import solution_in_columns
 from torchlike.tensor import Tensor
 
 

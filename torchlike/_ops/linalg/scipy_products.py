@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import errors, modes, protocol, tape
+from torchlike._core import errors, modes, overrides, tape
 from torchlike._core.dispatch.record import rejoined
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tape import Node, gradient_edge
@@ -39,7 +39,7 @@ def applies(values: Tensor, dense: Tensor) -> bool:
         and dense.dtype is values.dtype
         and values.dtype.numpy in (np.float32, np.float64)
         and values.numel() >= _FEW
-        and modes.current.capture is None
+        and not modes.is_capturing()
         and not modes.current.levels
         and values.is_cpu
         and dense.is_cpu
@@ -68,8 +68,8 @@ def directly(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         if (
-            protocol.state.busy
-            or type(other) not in protocol.PLAIN
+            overrides.state.busy
+            or type(other) not in overrides.PLAIN
             or not isinstance(other, Tensor)
         ):
             return Tensor.matmul(self, other)  # type: ignore[attr-defined]
@@ -218,7 +218,7 @@ class ProductNode(Node):
         if (
             isinstance(along, core.Tracer)
             or not isinstance(along, (jax.Array, np.ndarray))
-            or current.capture is not None
+            or modes.is_capturing()
             or current.levels
         ):
             found = self._gradients(wrap(self.saved[0]), wrap(self.saved[1]), wrap(along))

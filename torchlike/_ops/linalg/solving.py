@@ -12,14 +12,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors, layouts
-from torchlike._core.dispatch.memory_order import (
-    in_columns,
-    solution_from_left,
-    solution_in_columns,
-)
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, OptFloat, OptInput, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.decompositions import (
     LinAlgError,
@@ -31,9 +25,15 @@ from torchlike._ops.linalg.decompositions import (
     singular,
 )
 from torchlike._ops.linalg.lu import factored, singular_at
+from torchlike._ops.memory_order import (
+    in_columns,
+    solution_from_left,
+    solution_in_columns,
+)
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast_shapes
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 

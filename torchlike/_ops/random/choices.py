@@ -10,20 +10,19 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, modes, views
-from torchlike._core.dispatch import value_checks
-from torchlike._core.dispatch.memory_order import strides_like
-from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.out import check_overlap
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._core.layouts import contiguous_format
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place
 from torchlike._extensions import boxes
+from torchlike._extensions.meta import MetaArray
+from torchlike._ops import value_checks
+from torchlike._ops.memory_order import strides_like
 from torchlike._ops.outputs import given
-from torchlike._ops.random.drawing import (
+from torchlike._ops.random.sampling import (
     Sized,
     along_memory,
     by_values,
@@ -36,6 +35,7 @@ from torchlike._ops.random.drawing import (
     refill,
     replace,
 )
+from torchlike._ops.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import bernoulli as coins
@@ -94,7 +94,7 @@ def _bernoulli_each(
     values = None
     if p.numel():
         refuse_tensor(p, _is_no_probability, RuntimeError, _NO_PROBABILITY)
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             values = boxes.innermost(p.detach())._value("bernoulli")
     n, shape = p.numel(), tuple(p.shape)
     wide = p.dtype.name == "float64"
@@ -132,7 +132,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if kind.is_complex and input.numel():
         scalar = dtypes.scalar_type(kind)
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'")
-    result = drawn(wrap(beside(_bernoulli_each(input, generator, kind.numpy), input)), input)
+    result = drawn(
+        wrap(array_to_device_of(_bernoulli_each(input, generator, kind.numpy), input)), input
+    )
     return given(out, result, resizes=True)
 
 
@@ -198,7 +200,7 @@ def multinomial(
 def _by_race(weights: Any, q: Any, k: int) -> Any:
     """Return the indices of the ``k`` largest of weight / q. Ties (weights of 0, values of 16 bits)
     come as PyTorch selects them; compiled, where no host can follow that, the earliest first."""
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             race = np.asarray(weights) / np.asarray(q)
         rows = race.reshape(-1, race.shape[-1])
@@ -222,7 +224,7 @@ def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
     if not rows.shape[0]:
         return jnp.zeros((*weights.shape[:-1], k), np.int64)
     u = draw(generator, lambda e: uniforms.unit_doubles(e, rows.shape[0] * k).reshape(-1, k))
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         w = np.asarray(rows)
         w = w.astype(np.float32) if w.dtype.itemsize == 2 else w
         cumulative = np.add.accumulate(w, axis=-1)

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, views
-from torchlike._core.dispatch.memory_order import strides_like
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Operand, Scalar, require_tensor
 from torchlike._extensions import boxes
-from torchlike._ops.random.drawing import draw
+from torchlike._ops.memory_order import strides_like
+from torchlike._ops.random.sampling import draw
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import dropout as noise

@@ -10,13 +10,12 @@ import numpy as np
 from torchlike._core import casts, dtypes, modes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import plain_number, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_tensor
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import sized
-from torchlike._ops.creation.finishing import checked_size, numpy_dtype, out_dtype
+from torchlike._ops.creation.wrap_result import checked_size, numpy_dtype, out_dtype
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
-from torchlike._ops.random.drawing import (
+from torchlike._ops.random.sampling import (
     Fill,
     Sized,
     check_parameters,
@@ -27,6 +26,7 @@ from torchlike._ops.random.drawing import (
     order_of_examples,
     refill,
 )
+from torchlike._ops.value_checks import refuse_tensor
 from torchlike.random import continuous, integers, permutation
 from torchlike.random import normal as normals
 from torchlike.random import uniform as uniforms

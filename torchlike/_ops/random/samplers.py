@@ -14,8 +14,8 @@ from jax import lax
 
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, require_tensor
-from torchlike._core.meta import MetaArray
-from torchlike._ops.random.drawing import by_values, draw
+from torchlike._extensions.meta import MetaArray
+from torchlike._ops.random.sampling import by_values, draw
 from torchlike.random import fills
 from torchlike.random.engine import Engine
 from torchlike.tensor import Tensor, wrap

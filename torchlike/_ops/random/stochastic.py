@@ -13,8 +13,8 @@ from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
 from torchlike._extensions import boxes
 from torchlike._ops.elementwise.activation import leaky_relu
-from torchlike._ops.random.drawing import draw
 from torchlike._ops.random.dropout import apply_noise
+from torchlike._ops.random.sampling import draw
 from torchlike.random.dropout import rrelu_slopes
 from torchlike.tensor import Tensor, wrap
 

@@ -21,12 +21,12 @@ from torchlike._core.dispatch.schema import (
     Scalar,
     require_tensor,
 )
-from torchlike._core.dispatch.value_checks import is_traced, refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike._ops.value_checks import is_traced, refuse_where, values_of
 from torchlike.tensor import Tensor
 
 # -- of numbers, by arithmetic ---------------------------------------------------------------------

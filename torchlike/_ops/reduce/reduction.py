@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import casts, dtypes, errors, protocol
+from torchlike._core import casts, dtypes, errors, overrides
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import (
     Bool,
@@ -34,7 +34,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
 from torchlike._ops.reduce.spread import variance
-from torchlike._ops.reduce.sums import added
+from torchlike._ops.reduce.sums import added, running
 from torchlike._ops.unfused import settled
 from torchlike.tensor import Tensor
 
@@ -321,7 +321,7 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
             kwargs["dim"] = kwargs.pop("axis")
         other = args[0] if args else kwargs.get("other")
         if not isinstance(input, Tensor):
-            raise protocol.no_tensor(
+            raise overrides.no_tensor(
                 input,
                 f"{name}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type(input).__name__}",
@@ -541,7 +541,7 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     d = errors.wrap_dim(dim, x.ndim)
-    return in_float32(lambda x: jnp.cumsum(x, d))(x) if x.ndim else x
+    return in_float32(lambda x: running(x, d))(x) if x.ndim else x
 
 
 @op(casts_out="dtype", inplace=True, autocast={"cuda": "float32"})

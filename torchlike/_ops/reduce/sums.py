@@ -6,11 +6,19 @@ XLA adds floats up in parts, but complex arrays of several dimensions number by 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+
+from torchlike._ops.loops import scan
+from torchlike._runtime import targets
+from torchlike._runtime.jax_private.jaxprs import seems_symbolic
+
+#: Elements that are added one after the other, and rows at least beside which that pays.
+_BLOCK, _ROWS = 128, 16
 
 
 def added(x: Any, over: Any = None, *, keepdims: bool = False) -> jax.Array:
@@ -20,3 +28,33 @@ def added(x: Any, over: Any = None, *, keepdims: bool = False) -> jax.Array:
     return lax.complex(
         jnp.sum(lax.real(x), over, keepdims=keepdims), jnp.sum(lax.imag(x), over, keepdims=keepdims)
     )
+
+
+def running(x: Any, axis: int) -> jax.Array:
+    """Return the running sum along an axis.
+
+    ``jnp.cumsum`` adds in log(n) passes over the whole array on XLA's CPU backend. Here all blocks
+    of an axis are added up at once, element by element, and the sum of the blocks before is added
+    to each. Processor time of `jnp.cumsum` and so, in µs: (256, 256) 690 and 280, (8, 8, 1024) 560
+    and 290, (4096, 16) 430 and 140, (1, 100000) 1900 and 790.
+    """
+    if not targets.is_xla_cpu() or any(map(seems_symbolic, x.shape)):
+        return jnp.cumsum(x, axis)
+    n = x.shape[axis]
+    blocks = -(-n // _BLOCK)
+    if math.prod(x.shape) // max(n, 1) * blocks < _ROWS or n < 2:
+        return jnp.cumsum(x, axis)
+    terms = jnp.moveaxis(x, axis, 0)
+    if blocks > 1:
+        terms = jnp.pad(terms, [(0, blocks * _BLOCK - n), *((0, 0) for _ in terms.shape[1:])])
+        terms = jnp.swapaxes(terms.reshape(blocks, _BLOCK, *terms.shape[1:]), 0, 1)
+
+    def add(total: Any, term: Any) -> tuple[Any, Any]:
+        return (total + term,) * 2
+
+    sums, found = scan(add, jnp.zeros_like(terms[0]), terms)
+    if blocks > 1:
+        before = running(sums[:-1], 0)
+        found += jnp.pad(before, [(1, 0), *((0, 0) for _ in before.shape[1:])])
+        found = jnp.swapaxes(found, 0, 1).reshape(-1, *found.shape[2:])[:n]
+    return jnp.moveaxis(found, 0, axis)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Operand, require_tensor
 from torchlike._core.storage import device_array
@@ -32,7 +32,7 @@ def _on_host(t: Tensor, name: str) -> np.ndarray:
 
 def _back(values: np.ndarray, like: Tensor, dtype: dtypes.dtype = dtypes.int64) -> Tensor:
     x64.require()
-    return wrap(beside(device_array(values.astype(dtype.numpy)), like))
+    return wrap(array_to_device_of(device_array(values.astype(dtype.numpy)), like))
 
 
 def _along(values: Tensor, d: int) -> Tensor:

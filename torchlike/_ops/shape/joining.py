@@ -9,12 +9,12 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from torchlike._core import dtypes, errors, protocol, views
-from torchlike._core.dispatch.memory_order import common_order, of_all
+from torchlike._core import dtypes, errors, overrides, views
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Inputs, Int, require_tensor, require_tensors
 from torchlike._core.size import Size
 from torchlike._ops.creation.from_data import tensor as make_tensor
+from torchlike._ops.memory_order import common_order, of_all
 from torchlike._ops.promotion import result_dtype
 from torchlike.tensor import Tensor
 
@@ -138,7 +138,7 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     for k, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise protocol.no_tensor(
+            raise overrides.no_tensor(
                 x, f"expected Tensor as element {k} in argument 0, but got {type(x).__name__}"
             )
     return list(tensors)

@@ -13,23 +13,22 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._compat import determinism
 from torchlike._core import dtypes, errors, layouts, modes, views
-from torchlike._core.dispatch.memory_order import suggested_order
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.extension import add_method
-from torchlike._core.memory_size import allocating, check_bytes
-from torchlike._core.meta import MetaArray
+from torchlike._core.errors import allocating, check_bytes
 from torchlike._core.storage import SOLE_ATTRIBUTE, Storage
 from torchlike._core.tape import check_inference
-from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View, step
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.sharing import tensors_on
+from torchlike._extensions.untyped_storage import UntypedStorage
+from torchlike._ops.creation import determinism
 from torchlike._ops.creation.filled import empty
+from torchlike._ops.memory_order import suggested_order
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._ops.shape.views.strided import whole_memory
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 @composite(namespaces=())
@@ -124,8 +123,7 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
     the memory."""
     whole, storage = whole_memory(t, "resize_"), t._storage
     version, offset, count = storage.version, t.storage_offset(), math.prod(shape)
-    capture = modes.current.capture
-    if capture is not None and not alone:
+    if modes.is_capturing() and not alone:
         alone = len(tensors_on(storage)) == 1  # the capture refers to the storage, too
     if count and offset + count > storage.size:
         unwritten = determinism.in_new_memory(storage.dtype)
@@ -139,8 +137,8 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
         row_major = chain.geometry.stride == views.contiguous_strides(shape)
         storage.strides = None if row_major else chain.geometry.stride
         found = None
-    if capture is not None and t._view is not found:
-        capture.field_write(t, "resize_()")
+    if t._view is not found:
+        modes.running_capture().field_write(t, "resize_()")
     t._view = found
     storage.version = version + 1
     modes.epoch.advance()  # compiled programs look again how what they read lies
@@ -157,10 +155,8 @@ def grow(storage: Storage, count: int, on_it: Any, value: Any = 0) -> None:
     before = stretch(
         Geometry((count,), (1,), 0), 0, shape, views.dense_order(whole.size, whole.stride)
     )
-    capture = modes.current.capture
     for t in on_it:
-        if capture is not None:
-            capture.field_write(t, "resize_()")
+        modes.running_capture().field_write(t, "resize_()")
         chain = before
         for s, dynamic in t._view.links() if t._view is not None else ():
             chain = chain.then(s, dynamic)

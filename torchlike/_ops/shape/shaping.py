@@ -9,19 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors, layouts
-from torchlike._core.dispatch.memory_order import of_first
-from torchlike._core.dispatch.moving import beside
+from torchlike._core.dispatch.copying import array_to_device_of
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Dims, Input, Int, Shape, index_of, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._core.storage import device_array
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.indexing.gathering import index_select
+from torchlike._ops.memory_order import of_first
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32
 from torchlike._ops.shape.joining import cat
 from torchlike._ops.shape.views import shape_arguments, tensor_split
-from torchlike._ops.shape.views.making import one_argument
+from torchlike._ops.shape.views.view_factory import one_argument
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor, wrap
 
 
@@ -137,7 +137,7 @@ def repeat_interleave(
         positions = np.repeat(np.arange(len(counts)), counts)
         if output_size is not None and output_size != len(positions):
             raise RuntimeError("allocated size does not match required size")
-        return wrap(beside(device_array(positions.astype(input.dtype.numpy)), input))
+        return wrap(array_to_device_of(device_array(positions.astype(input.dtype.numpy)), input))
     x, d = (input.reshape(-1), 0) if dim is None else (input, errors.wrap_dim(dim, input.dim()))
     n = x.shape[d] if x.dim() else 1
     if isinstance(repeats, (list, tuple)):

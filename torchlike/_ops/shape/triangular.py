@@ -11,7 +11,7 @@ import numpy as np
 from torchlike._core import errors, layouts
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Int, require_tensor
-from torchlike._ops.creation.finishing import finish, numpy_dtype
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import diagonal, select
 from torchlike.tensor import Tensor

@@ -12,7 +12,17 @@ compiling pays), ``settings``, ``statistics`` (what ran where), ``internals`` (t
 JAX that all this needs).
 """
 
+from torchlike._runtime.first_calls.cost import is_brief
 from torchlike._runtime.first_calls.families import FormTemplate
 from torchlike._runtime.first_calls.jit import DECLINED, CompiledForm, FirstCalls, call, jit, takes
 
-__all__ = ["DECLINED", "CompiledForm", "FirstCalls", "FormTemplate", "call", "jit", "takes"]
+__all__ = [
+    "DECLINED",
+    "CompiledForm",
+    "FirstCalls",
+    "FormTemplate",
+    "call",
+    "is_brief",
+    "jit",
+    "takes",
+]

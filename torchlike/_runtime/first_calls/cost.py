@@ -37,6 +37,10 @@ _MOST_CALLS = 1000
 #: What NumPy takes for a step of a program that has run before; what the call of a compiled program
 #: takes, and the way of each of its operands and results between host and device.
 _PER_STEP = 1.8e3
+#: Operations of the smallest program that XLA hands to another thread.
+_AT_ONCE = 1000
+#: Equations whose work is not the size of their arrays, or nobody knows it.
+_WORK_UNTOLD = "conv_general", "reduce_window", "select_and", "pure_callback", "io_callback", "ffi"
 _XLA_CALL = 12e3
 _XLA_OPERAND = 3e3
 #: Turns that a loop with a condition is thought to take, and how much dearer equations are within a
@@ -153,6 +157,24 @@ def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -
     work, _ = _cost(jaxpr, value, 0)
     work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
     return _PER_STEP * steps + work <= settings.xla_is_dear * _xla_call(jaxpr)
+
+
+def is_brief(jaxpr: Any) -> bool:
+    """Return whether XLA runs the compiled program at once, in the calling thread, so that there is
+    nothing to wait for: it hands programs of more counted operations to another one. Never where
+    there are loops."""
+    return not _has_loops(jaxpr) and sum(map(_operations, walk(jaxpr))) < _AT_ONCE
+
+
+def _operations(eqn: Any) -> int:
+    """Return how many operations XLA counts for an equation, or more."""
+    name = eqn.primitive.name
+    of = eqn.invars if name.startswith("reduce") else eqn.outvars
+    size = sum(math.prod(v.aval.shape) for v in of)
+    if name == "dot_general":
+        (summed, _), _ = eqn.params["dimension_numbers"]
+        return 2 * size * math.prod(eqn.invars[0].aval.shape[d] for d in summed)
+    return _AT_ONCE if name.startswith(_WORK_UNTOLD) else size
 
 
 def _is_large(jaxpr: Any, value: Callable[[Any], int]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -169,16 +169,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         default="spawn",
         choices=("spawn", "fork", "forkserver"),
     )
-    add("role", "what log lines begin with", default="default")
-    add("log-dir", "folder for what processes write", default="")
-    parser.add_argument(
-        "-r",
-        "--redirects",
-        default="0",
-        help="what goes to files: 0 nothing, 1 stdout, 2 stderr, 3 both; 0:1,1:3 by local rank",
-    )
-    parser.add_argument("-t", "--tee", default="0", help="what goes to files and to the console")
-    add("local-ranks-filter", "show these local ranks alone: 0,1", default="")
+    _add_output(parser, add)
     add(
         "local-addr",
         "taken and not used: launchers are reached where they connect from",
@@ -192,3 +183,17 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
     ).required = False
     return parser
+
+
+def _add_output(parser: argparse.ArgumentParser, add: Callable[..., None]) -> None:
+    """Add the options for what the processes write."""
+    add("role", "what log lines begin with", default="default")
+    add("log-dir", "folder for what processes write", default="")
+    parser.add_argument(
+        "-r",
+        "--redirects",
+        default="0",
+        help="what goes to files: 0 nothing, 1 stdout, 2 stderr, 3 both; 0:1,1:3 by local rank",
+    )
+    parser.add_argument("-t", "--tee", default="0", help="what goes to files and to the console")
+    add("local-ranks-filter", "show these local ranks alone: 0,1", default="")

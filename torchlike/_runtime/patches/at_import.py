@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torchlike._runtime.patches.registry import declare
+from torchlike._runtime.patches.registry import DeclaredPatch
 
 _WHEN = "at import"
 _SEEN = "0.10.2, 0.12.0"
 
-INTERRUPTS = declare(
+INTERRUPTS = DeclaredPatch(
     "unraisablehook",
     "`sys.unraisablehook` is wrapped: a Ctrl-C that Python drops comes again",
     when=_WHEN,
@@ -15,7 +15,17 @@ INTERRUPTS = declare(
     "a `__del__` is lost otherwise, and the program runs on",
     files=("_runtime/interrupts.py",),
 )
-BLAS_THREADS = declare(
+COLLECTOR = DeclaredPatch(
+    "collector",
+    "`gc.freeze()`: Python's collector of garbage leaves alone what exists when the import ends, "
+    "and does not run during it",
+    when=_WHEN,
+    why="the import makes half a million objects, hardly one of them garbage. Looking through them "
+    "took a quarter of the import, as much at the end of the process, and 0.1 s in each full "
+    "collection between. Where a capture has to know who refers to a tensor, it is undone",
+    files=("_runtime/collector.py",),
+)
+BLAS_THREADS = DeclaredPatch(
     "openblas-timeout",
     "`OPENBLAS_THREAD_TIMEOUT=4` in the environment, unless it is set or NumPy is imported already",
     when=_WHEN,
@@ -23,7 +33,7 @@ BLAS_THREADS = declare(
     "from XLA. Child processes inherit it. OpenBLAS reads it once",
     files=("_runtime/blas_threads.py",),
 )
-EXCEPTHOOKS = declare(
+EXCEPTHOOKS = DeclaredPatch(
     "excepthooks",
     "`sys.excepthook` and `threading.excepthook` are wrapped: tracebacks without the frames of "
     "torchlike and JAX",
@@ -32,7 +42,7 @@ EXCEPTHOOKS = declare(
     "`TORCHLIKE_TRACEBACK=full` shows all",
     files=("_runtime/tracebacks.py",),
 )
-X64 = declare(
+X64 = DeclaredPatch(
     "x64",
     "JAX's option `jax_enable_x64` is on",
     when=_WHEN,
@@ -42,7 +52,7 @@ X64 = declare(
     files=("_runtime/x64.py",),
     seen=_SEEN,
 )
-CACHE_OPTIONS = declare(
+CACHE_OPTIONS = DeclaredPatch(
     "compilation-cache",
     "JAX's options `jax_compilation_cache_dir`, `jax_persistent_cache_min_compile_time_secs` and "
     "`jax_persistent_cache_min_entry_size_bytes`, unless `TORCHLIKE_CACHE_DIR` is empty or JAX has "
@@ -52,7 +62,7 @@ CACHE_OPTIONS = declare(
     files=("_runtime/compilation_cache.py",),
     seen=_SEEN,
 )
-CACHE_CLASS = declare(
+CACHE_CLASS = DeclaredPatch(
     "cache-files",
     "`jax._src.compilation_cache.LRUCache` is a subclass of JAX's own",
     when="at import, where the cache is on",
@@ -61,7 +71,7 @@ CACHE_CLASS = declare(
     files=("_runtime/compilation_cache.py",),
     seen=_SEEN,
 )
-MLIR_CONTEXTS = declare(
+MLIR_CONTEXTS = DeclaredPatch(
     "mlir-contexts",
     "`jax._src.interpreters.mlir.make_ir_context` gives each thread one context for 200 programs",
     when=_WHEN,
@@ -69,7 +79,7 @@ MLIR_CONTEXTS = declare(
     files=("_runtime/mlir_contexts.py",),
     seen=_SEEN,
 )
-KNOWN_NANS = declare(
+KNOWN_NANS = DeclaredPatch(
     "known-nans",
     "`jax._src.interpreters.mlir.lower_jaxpr_to_module` is wrapped: programs for the CPU in which "
     "the exponential of a NaN can be known get a guard behind it, JAX programs of yours as well",
@@ -78,7 +88,7 @@ KNOWN_NANS = declare(
     files=("_runtime/known_nans.py",),
     seen=_SEEN,
 )
-PLATFORMS = declare(
+PLATFORMS = DeclaredPatch(
     "jax-platforms",
     "JAX's option `jax_platforms` is `cpu`, where plugins for accelerators are installed, none has "
     "a device here, and `JAX_PLATFORMS` says nothing",
@@ -87,7 +97,7 @@ PLATFORMS = declare(
     files=("_runtime/platforms.py",),
     seen=_SEEN,
 )
-XLA = declare(
+XLA = DeclaredPatch(
     "xla-flags",
     "`XLA_FLAGS` in the environment gets our flags behind yours; `PJRT_NPROC` where the CPU has "
     "several devices",
@@ -98,7 +108,7 @@ XLA = declare(
     files=("_runtime/xla_flags.py",),
     seen=_SEEN,
 )
-PLACES = declare(
+PLACES = DeclaredPatch(
     "places",
     "A finder stands first in `sys.meta_path`. It answers for modules below `torchlike` alone",
     when=_WHEN,
@@ -107,7 +117,7 @@ PLACES = declare(
     files=("_compat/places.py",),
     permanent="names that were not imported yet could not be found",
 )
-MODULES = declare(
+MODULES = DeclaredPatch(
     "own-modules",
     "Modules named `torchlike....` in `sys.modules` that are no files; some of our modules are of "
     "subclasses of `ModuleType`",
@@ -129,7 +139,7 @@ MODULES = declare(
     ),
     permanent="they are the package's own",
 )
-PYTREES = declare(
+PYTREES = DeclaredPatch(
     "pytrees",
     "`Tensor`, `torch.nn.Module`, and each subclass of them as it is made, are registered with "
     "`jax.tree_util.register_pytree_node`",
@@ -139,7 +149,7 @@ PYTREES = declare(
     permanent="JAX has no function for it",
     seen=_SEEN,
 )
-PRIMITIVES = declare(
+PRIMITIVES = DeclaredPatch(
     "primitives",
     "Rules for three primitives of torchlike's own stand in JAX's tables",
     when=_WHEN,
@@ -148,14 +158,14 @@ PRIMITIVES = declare(
     permanent="no other primitive is concerned",
     seen=_SEEN,
 )
-LATE_CHECKS = declare(
+LATE_CHECKS = DeclaredPatch(
     "late-checks",
     "A function of `atexit`: prints the error of a compiled call whose results nobody has read",
     when=_WHEN,
     why="checks of values in compiled programs are looked at late",
     files=("_runtime/late_checks.py",),
 )
-FORKS = declare(
+FORKS = DeclaredPatch(
     "forks",
     "Functions of `os.register_at_fork`, called in a forked child: they forget checks of values, "
     "locks and sockets of the parent's",

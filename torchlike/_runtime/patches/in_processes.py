@@ -3,9 +3,9 @@ theirs. `import torchlike` by itself does none of it."""
 
 from __future__ import annotations
 
-from torchlike._runtime.patches.registry import declare
+from torchlike._runtime.patches.registry import DeclaredPatch
 
-ALIAS = declare(
+ALIAS = DeclaredPatch(
     "torch-alias",
     "Finders in `sys.meta_path`, and modules named `torch....` in `sys.modules`: they are "
     "torchlike's. `importlib.metadata` knows a distribution `torch`",
@@ -21,7 +21,7 @@ ALIAS = declare(
     ),
     permanent="modules hold what they imported",
 )
-CHILDREN = declare(
+CHILDREN = DeclaredPatch(
     "children",
     "`PYTHONPATH` and `TORCHLIKE_CHILDREN` in the environment; `subprocess.Popen.__init__` and "
     "`multiprocessing.process.BaseProcess.start` are wrapped and warn",
@@ -30,7 +30,7 @@ CHILDREN = declare(
     "cannot",
     files=("porting/children.py",),
 )
-SCRIPT = declare(
+SCRIPT = DeclaredPatch(
     "script",
     "`sys.argv`, `sys.path`, `sys.modules['__main__']`; a function of `atexit`; SIGINT by default "
     "once the script has ended by it",
@@ -39,7 +39,7 @@ SCRIPT = declare(
     files=("porting/script.py", "torchlike_command/__init__.py", "distributed/launch.py"),
     permanent="the command runs nothing else",
 )
-DEVICE_MAP = declare(
+DEVICE_MAP = DeclaredPatch(
     "device-map",
     "`TORCHLIKE_DEVICE_MAP` in the environment",
     when="`torchlike run --device-map`",
@@ -47,7 +47,7 @@ DEVICE_MAP = declare(
     files=("porting/device_map.py",),
     permanent="the command runs nothing else",
 )
-SIGNALS = declare(
+SIGNALS = DeclaredPatch(
     "launcher-signals",
     "Handlers of SIGINT, SIGTERM and others",
     when="`torchlike launch` and `torchlike compare`",
@@ -55,7 +55,7 @@ SIGNALS = declare(
     files=("_runtime/launching/agent.py", "porting/compare.py"),
     permanent="they end with the command",
 )
-RECORDERS = declare(
+RECORDERS = DeclaredPatch(
     "recorders",
     "Methods of PyTorch's and torchlike's classes and of your modules; a listed number of "
     "environment variables and file descriptor 2 for a moment; modules as they are imported",
@@ -76,7 +76,7 @@ RECORDERS = declare(
     ),
     permanent="they end with the command",
 )
-PARENTS = declare(
+PARENTS = DeclaredPatch(
     "parents",
     "`prctl(PR_SET_PDEATHSIG)`, by `ctypes`",
     when="in processes that the package starts, on Linux",
@@ -84,7 +84,7 @@ PARENTS = declare(
     files=("_runtime/parents.py",),
     permanent="it is the process' own",
 )
-WORKERS = declare(
+WORKERS = DeclaredPatch(
     "workers",
     "Signal handlers, `os.environ`, `sys.path`, `sys.argv`, `sys.modules['__main__']`, file "
     "descriptor 0, `gc.freeze()`, JAX's option `jax_platforms`",
@@ -94,7 +94,7 @@ WORKERS = declare(
     permanent="it is the process' own",
     seen="0.10.2, 0.12.0",
 )
-PARSER = declare(
+PARSER = DeclaredPatch(
     "parser",
     "`sys.path`; limits of time and memory",
     when="in the process that tries StableHLO of a file from strangers",
@@ -102,7 +102,7 @@ PARSER = declare(
     files=("serialization/stablehlo/parsing.py",),
     permanent="it is the process' own",
 )
-XLA_PROFILER = declare(
+XLA_PROFILER = DeclaredPatch(
     "xla-profiler",
     "A function of `atexit`",
     when="`torch_xla.debug.profiler.trace_detached`",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torchlike._runtime.patches.registry import declare
+from torchlike._runtime.patches.registry import DeclaredPatch
 
 _SEEN = "0.10.2, 0.12.0"
 _CAPTURE = "while a compiled function is captured (its first call, and each that guards send there)"
 
-SYMBOLIC_SIZES = declare(
+SYMBOLIC_SIZES = DeclaredPatch(
     "symbolic-sizes",
     "`__eq__` and `__bool__` of `jax._src.export.shape_poly._DimExpr`, and `_geq_decision` there: "
     "within a trace of torchlike's, comparisons of symbolic sizes are decided by the sizes at "
@@ -18,14 +18,14 @@ SYMBOLIC_SIZES = declare(
     files=("_runtime/first_calls/symbolic_sizes.py",),
     seen=_SEEN,
 )
-PRINT = declare(
+PRINT = DeclaredPatch(
     "print",
     "`builtins.print`: in the thread that captures, what is printed is recorded",
     when=_CAPTURE,
     why="a compiled function prints at each call what its Python code would",
     files=("_jit/capture/effects.py",),
 )
-PROFILE = declare(
+PROFILE = DeclaredPatch(
     "setprofile",
     "`sys.setprofile` of the thread that captures. A profiler that is on is called as well; "
     "`cProfile` is paused. Python's garbage collector is off meanwhile",
@@ -34,7 +34,7 @@ PROFILE = declare(
     files=("_jit/capture/frame_observer.py",),
     permanent="it ends with the capture",
 )
-USERS_CODE = declare(
+USERS_CODE = DeclaredPatch(
     "users-code",
     "`__code__` of your functions that branch or loop on a tensor's value",
     when=_CAPTURE,
@@ -43,7 +43,7 @@ USERS_CODE = declare(
     files=("_jit/trace/rewriting.py",),
     permanent="it ends with the capture",
 )
-CAPTURED_STATE = declare(
+CAPTURED_STATE = DeclaredPatch(
     "captured-state",
     "Attributes, lists and dictionaries, environment variables, `gc.set_threshold`, "
     "`sys.setrecursionlimit`, `locale.setlocale`, counters of chex: what the captured function set "
@@ -60,7 +60,7 @@ CAPTURED_STATE = declare(
     ),
     permanent="it is your program's own doing",
 )
-UNFREEZE = declare(
+UNFREEZE = DeclaredPatch(
     "gc-unfreeze",
     "`gc.unfreeze()`",
     when="when a capture has to know who refers to a tensor, and something called `gc.freeze()`",
@@ -68,7 +68,7 @@ UNFREEZE = declare(
     files=("_runtime/collector.py",),
     permanent="call `gc.freeze()` again",
 )
-PROCESSES_OF_JAX = declare(
+PROCESSES_OF_JAX = DeclaredPatch(
     "jax-distributed",
     "`jax._src.distributed.global_state` (client, process number, number of processes, address); "
     "the options `jax_cuda_visible_devices` and `jax_rocm_visible_devices`; a function of "
@@ -80,7 +80,7 @@ PROCESSES_OF_JAX = declare(
     permanent="`destroy_process_group` and the end of the process leave the others",
     seen=_SEEN,
 )
-XLA_LOGS = declare(
+XLA_LOGS = DeclaredPatch(
     "xla-logs",
     "`TF_CPP_MIN_LOG_LEVEL=2` in the environment, unless it is set; file descriptor 2 is another "
     "for a moment",
@@ -88,7 +88,7 @@ XLA_LOGS = declare(
     why="XLA writes a line for each step of the service",
     files=("_runtime/meeting/service.py",),
 )
-FX = declare(
+FX = DeclaredPatch(
     "fx-trace",
     "Functions in the globals of your modules, and methods of `Module`, that `torch.fx` records",
     when="within `torch.fx.symbolic_trace`",
@@ -96,7 +96,7 @@ FX = declare(
     files=("fx/_patches.py",),
     permanent="it ends with the trace",
 )
-LINECACHE = declare(
+LINECACHE = DeclaredPatch(
     "linecache",
     "Entries of `linecache.cache` under names of their own",
     when="when a `GraphModule` is made, and by the strategies of `torchlike.testing`",
@@ -104,15 +104,15 @@ LINECACHE = declare(
     files=("fx/graph_module.py", "testing/strategies/programs.py"),
     permanent="the entries belong to code that may still run",
 )
-ASKING = declare(
+ASKING = DeclaredPatch(
     "overrides",
     "`__code__`, `__defaults__` and `__wrapped__` of torchlike's own public functions",
     when="once a class with `__torch_function__`, or a mode, appears",
     why="functions that nobody overrides take no time to ask",
-    files=("_core/dispatch/asking.py",),
+    files=("_extensions/overrides/code_exchange.py",),
     permanent="a class may have methods that count on it",
 )
-HUB = declare(
+HUB = DeclaredPatch(
     "hub-path",
     "`sys.path` begins with the repository's folder",
     when="within `torch.hub.load`",
@@ -120,7 +120,7 @@ HUB = declare(
     files=("hub.py",),
     permanent="it ends with the call",
 )
-TRACER_WARNINGS = declare(
+TRACER_WARNINGS = DeclaredPatch(
     "tracer-warnings",
     "A filter of `warnings`",
     when="`torch.jit.TracerWarning.ignore_lib_warnings()`",
@@ -128,7 +128,7 @@ TRACER_WARNINGS = declare(
     files=("jit/_trace.py",),
     permanent="`warnings.resetwarnings()` removes it",
 )
-ALLOCATOR = declare(
+ALLOCATOR = DeclaredPatch(
     "allocator",
     "`gc.freeze()`; `mallopt` of glibc, by `ctypes`; a listener of `jax.monitoring`",
     when="`torchlike.porting.tune_allocator()`, which `torchlike run` calls",
@@ -138,7 +138,7 @@ ALLOCATOR = declare(
     permanent="neither glibc nor JAX has a function for it",
     seen=_SEEN,
 )
-MULTIPROCESSING = declare(
+MULTIPROCESSING = DeclaredPatch(
     "multiprocessing",
     "Reductions of `multiprocessing.reduction.ForkingPickler` for tensors; functions of "
     "`multiprocessing.util.register_after_fork`; contexts of our own with `_Popen` of our own",
@@ -151,7 +151,7 @@ MULTIPROCESSING = declare(
     ),
     permanent="queues may hold such tensors",
 )
-DATA_LOADER = declare(
+DATA_LOADER = DeclaredPatch(
     "data-loader",
     "Classes of `__main__` that are sent to workers stand in modules made in `sys.modules` there",
     when="a `DataLoader` with workers, in the process with the loop and in its workers",

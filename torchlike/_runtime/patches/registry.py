@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
 import functools
 import os
 from collections.abc import Callable, Iterator, MutableMapping
@@ -18,6 +19,7 @@ PATCHES: dict[str, Patch] = {}
 _ABSENT: Any = object()
 
 
+@dataclasses.dataclass(eq=False)
 class Patch:
     """What is changed, when, why, and how that is undone; and the record of what was done.
 
@@ -25,30 +27,19 @@ class Patch:
     remember how to take it back; `note` remembers a change that the caller makes.
     """
 
-    __slots__ = ("_undos", "changes", "files", "name", "permanent", "seen", "when", "why")
-
-    def __init__(
-        self,
-        name: str,
-        changes: str,
-        when: str,
-        why: str,
-        files: tuple[str, ...],
-        permanent: str = "",
-        seen: str = "",
-    ) -> None:
-        self.name = name
-        #: What is replaced, and by what: Markdown.
-        self.changes = changes
-        self.when = when
-        self.why = why
-        #: The files, below the package, that do it.
-        self.files = files
-        #: Why it is not undone, or by whom it is; "" where `undo` does it.
-        self.permanent = permanent
-        #: The versions of JAX that it was tried with; "" where it is none of JAX's.
-        self.seen = seen
-        self._undos: list[Callable[[bool], None]] = []
+    name: str
+    #: What is replaced, and by what: Markdown.
+    changes: str
+    _: dataclasses.KW_ONLY
+    when: str
+    why: str
+    #: The files, below the package, that do it.
+    files: tuple[str, ...]
+    #: Why it is not undone, or by whom it is; "" where `undo` does it.
+    permanent: str = ""
+    #: The versions of JAX that it was tried with; "" where it is none of JAX's.
+    seen: str = ""
+    _undos: list[Callable[[bool], None]] = dataclasses.field(default_factory=list, init=False)
 
     @property
     def is_applied(self) -> bool:
@@ -162,20 +153,13 @@ class Patch:
             )
 
 
-def declare(
-    name: str,
-    changes: str,
-    *,
-    when: str,
-    why: str,
-    files: tuple[str, ...],
-    permanent: str = "",
-    seen: str = "",
-) -> Patch:
-    """Declare a patch, once, and return it."""
-    assert name not in PATCHES, name
-    made = PATCHES[name] = Patch(name, changes, when, why, files, permanent, seen)
-    return made
+@dataclasses.dataclass(eq=False)
+class DeclaredPatch(Patch):
+    """A patch that `PATCHES` lists, and the page of what importing changes."""
+
+    def __post_init__(self) -> None:
+        assert self.name not in PATCHES, self.name
+        PATCHES[self.name] = self
 
 
 def undo(name: str) -> bool:

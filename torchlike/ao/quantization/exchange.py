@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchlike import nn
-from torchlike._compat import absent_dtypes
 from torchlike._core import dtypes
+from torchlike._extensions import absent_dtypes
 from torchlike.ao.nn.quantized import dynamic
 from torchlike.ao.quantization.qconfig import default_dynamic_qconfig
 from torchlike.nn.modules.module import Module

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from torchlike._compat import absent_dtypes, qschemes
+from torchlike._compat import qschemes
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._extensions import absent_dtypes
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.observer import (
     MovingAverageMinMaxObserver,

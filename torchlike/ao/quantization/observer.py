@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat import absent_dtypes, qschemes
+from torchlike._compat import qschemes
 from torchlike._compat.qschemes import qscheme as _QScheme
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._extensions import absent_dtypes
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.qparams import determine_qparams
 from torchlike.nn.modules.module import Module
@@ -49,7 +50,7 @@ def levels_of(dtype: Any) -> tuple[int, int]:
 def _unseen(low: Tensor, high: Tensor) -> bool:
     if low.numel() == 0 or high.numel() == 0:
         return True
-    if modes.current.capture is not None:  # the values are known to nobody
+    if modes.is_capturing():  # the values are known to nobody
         return False
     return bool((low.isinf() & high.isinf()).all())
 

@@ -79,7 +79,7 @@ class Sharded:
 
     def _is_global(self, t: Tensor) -> bool:
         place = where(t)
-        if place is None and modes.current.capture is not None:
+        if place is None and modes.is_capturing():
             return shared(t) == (self.mesh.jax_mesh, ())
         return place is not None and place[0].mesh == self.mesh.jax_mesh
 
@@ -151,8 +151,7 @@ def _gathered(state: Sharded, reshard: bool, ranks: Ranks | None) -> Iterator[No
     finally:
         for module, name, p in changed:
             module._parameters[name] = p
-        if modes.current.capture is None:
-            modes.epoch.advance()
+        modes.epoch.advance_if_eager()
 
 
 def _gather(state: Sharded, p: Tensor, saved: dict[int, tuple[Any, ...]]) -> Tensor:
@@ -218,7 +217,7 @@ def _letting_go(saved: dict[int, tuple[Any, ...]]) -> saved_tensors_hooks:
         if type(packed.to) is tuple:
             ranks, place = packed.to
             return wrap(ranks.whole([packed.array], [place], packed.dtype, again=True)[0])
-        again = modes.current.capture is not None
+        again = modes.is_capturing()
         with no_grad():
             return moved(wrap(packed.array), packed.to, dtype=packed.dtype, barrier=again)
 

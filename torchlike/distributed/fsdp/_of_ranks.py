@@ -106,7 +106,7 @@ class Ranks:
         """Gather the whole of each parameter, of this process alone or of its line; ``dtype``: what
         floating-point values are cast to before they travel; ``again``: they were gathered before,
         and a program is not to keep that."""
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             return self._whole_captured(arrays, places, dtype, again)
         dims = tuple(p.dim for p in places)
 
@@ -132,7 +132,7 @@ class Ranks:
     ) -> list[Any]:
         """Average the processes' gradients, each as its parameter lies. ``dtypes``: those of the
         parameters; ``reduced``: that of the sum."""
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             return self._averaged_captured(gradients, places, dtypes, reduced)
         n = self.parts.size()
         count = n * (self.replicas.size() if self.replicas is not None else 1)
@@ -199,7 +199,7 @@ class Ranks:
             for a in arrays
         ]
         return cross(
-            modes.current.capture,
+            modes.the_capture(),
             self._mesh,
             f"parameters of {len(arrays)}",
             arrays,
@@ -231,7 +231,7 @@ class Ranks:
         shapes = [g.shape for g in gradients]
         shared = [side_of(p.sharding, s)[1] for s, p in zip(shapes, places, strict=True)]
         return cross(
-            modes.current.capture,
+            modes.the_capture(),
             self._mesh,
             f"gradients of {len(gradients)}",
             gradients,

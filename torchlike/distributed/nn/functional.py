@@ -21,7 +21,7 @@ def _copies(tensor: Tensor, n: int) -> list[Tensor]:
 
 def _only_at(tensor: Tensor, rank: int, group: ProcessGroup) -> Tensor:
     """Return the tensor in one process, zeros in the others. A program is one for all of them."""
-    if modes.current.capture is None or group.size() < 2:
+    if not modes.is_capturing() or group.size() < 2:
         here = group.ranks[group.rank()] == rank
         return tensor if here else tensor.new_zeros(tuple(tensor.shape))
     at = group.ranks.index(rank)

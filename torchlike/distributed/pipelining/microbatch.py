@@ -7,8 +7,8 @@ from typing import Any
 
 from torchlike._ops.shape.joining import cat
 from torchlike._ops.shape.views.splitting import tensor_split
+from torchlike._runtime.trees import flatten, tree_map, unflatten
 from torchlike.tensor import Tensor
-from torchlike.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 
 class TensorChunkSpec:
@@ -86,8 +86,8 @@ def split_args_kwargs_into_chunks(
             f"args_dict.keys() = {[*range(len(args)), *given[1]]} "
             f"args_chunk_spec.keys() = {[*range(len(spec[0])), *spec[1]]}"
         )
-    values, structure = tree_flatten(given)
-    specs, _ = tree_flatten(spec)
+    values, structure = flatten(given)
+    specs, _ = flatten(spec)
     if len(specs) != len(values):
         raise AssertionError(f"{len(values)} values in the arguments, {len(specs)} chunk specs")
     count = chunks
@@ -101,22 +101,22 @@ def split_args_kwargs_into_chunks(
         [value] * count if _is_whole(one) else split_tensor(value, one.split_dim, count)
         for value, one in zip(values, specs, strict=True)
     ]
-    made = [tree_unflatten([column[i] for column in columns], structure) for i in range(count)]
+    made = [unflatten(structure, [column[i] for column in columns]) for i in range(count)]
     return [a for a, _ in made], [k for _, k in made]
 
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
     """Merge the outputs of microbatches into one: tensors joined along the spec's dimension (0
     where there is no spec), others as they are. AssertionError where they do not agree."""
-    columns = list(zip(*(tree_flatten(chunk)[0] for chunk in chunks), strict=True))
+    columns = list(zip(*(flatten(chunk)[0] for chunk in chunks), strict=True))
     if chunk_spec is None:
-        structure = tree_flatten(chunks[0])[1]
+        structure = flatten(chunks[0])[1]
         specs: list[Any] = [TensorChunkSpec(0)] * len(columns)
     else:
-        specs, structure = tree_flatten(chunk_spec)
+        specs, structure = flatten(chunk_spec)
     if len(specs) != len(columns):
         raise ValueError(f"Chunk {chunks[0]} did not match chunk spec {chunk_spec}")
-    return tree_unflatten([_merged(c, s) for c, s in zip(columns, specs, strict=True)], structure)
+    return unflatten(structure, [_merged(c, s) for c, s in zip(columns, specs, strict=True)])
 
 
 def _merged(values: tuple[Any, ...], spec: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from torchlike import autograd
 from torchlike._core.storage import host_value
+from torchlike._runtime import trees
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.mailbox import decoded
@@ -22,7 +23,6 @@ from torchlike.distributed.works import refuse_capture
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parallel.distributed import DistributedDataParallel
 from torchlike.tensor import Tensor, wrap
-from torchlike.utils._pytree import tree_flatten
 
 #: Above the tags of scripts.
 _TAGS = 1 << 40
@@ -189,7 +189,7 @@ class PipelineStage:
         self._check("outputs", outputs)
         if self.has_backward:
             count = 0 if self.is_first else len(args)
-            inputs = [*(args if count else ()), *tree_flatten(kwargs)[0]]
+            inputs = [*(args if count else ()), *trees.flatten(kwargs)[0]]
             self._given[microbatch] = [t for t in inputs if isinstance(t, Tensor)], count
             self._made[microbatch] = list(outputs)
         if self.is_last:

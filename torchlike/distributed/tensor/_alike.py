@@ -17,7 +17,7 @@ from torchlike.tensor import Tensor
 def alike(made: Tensor, model: Tensor) -> Tensor:
     """Move ``made`` to where ``model`` lies, if that spans processes; replicated if of another size
     and after a view."""
-    found = None if made.is_meta or modes.current.capture is not None else where(model)
+    found = None if made.is_meta or modes.is_capturing() else where(model)
     if found is None or found[1].is_local:
         return made
     sharding, mesh = found

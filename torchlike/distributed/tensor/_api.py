@@ -15,19 +15,19 @@ import numpy as np
 from jax import core
 from jax.sharding import NamedSharding
 
+from torchlike._compat.tensor_repr import repr_on_mesh
 from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import add_method
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import full as plain_full
-from torchlike._ops.creation.finishing import numpy_dtype
+from torchlike._ops.creation.wrap_result import numpy_dtype
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of, mesh_of_tracer
 from torchlike.distributed.tensor import _local, _whole
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, placements_of, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor.placement_types import Partial, Placement
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 Placements = Sequence[Placement] | None
 
@@ -36,11 +36,11 @@ def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     """Return the sharding of a tensor's array and its mesh; None for a tensor that is on no mesh,
     and for a result inside a program that is being captured, which XLA has not placed yet."""
     found = _where(t)
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         asked = None if found is None else found[0]
         if t._view is not None:  # the guard asks where the memory lies
             asked = _of_memory(t)
-        modes.current.capture.place_asked(t, asked)
+        modes.the_capture().place_asked(t, asked)
     return found
 
 
@@ -61,7 +61,7 @@ def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     if not isinstance(found, NamedSharding) or isinstance(storage.cell, core.Tracer):
         return None
     if t._view is not None:
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             return None
         found = getattr(t._read(), "sharding", None)
         if not isinstance(found, NamedSharding):
@@ -152,7 +152,7 @@ class _OnMesh:
 def _mesh_to_be(t: Tensor) -> DeviceMesh | None:
     """Return the mesh that a result inside a program that is being captured will lie on."""
     cell = t._storage.cell
-    if modes.current.capture is None or t._storage.is_ordinary:
+    if not modes.is_capturing() or t._storage.is_ordinary:
         return None
     if isinstance(cell, core.Tracer):
         return mesh_of_tracer(cell)
@@ -258,6 +258,7 @@ def full_tensor(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
     return _whole.full_tensor(t, None, mesh, grad_placements)
 
 
+@repr_on_mesh.by
 def _repr_on_mesh(t: Tensor) -> str | None:
     found = where(t)
     if found is None:
@@ -276,7 +277,6 @@ for _function in (redistribute, full_tensor):
 for _function in (device_mesh, placements):
     add_method(_function.__name__, _OnMesh(_function, is_property=True))
 add_method("_local_tensor", _OnMesh(to_local, is_property=True))
-add_method("_repr_on_mesh", _repr_on_mesh)
 
 
 def place_(t: Tensor, mesh: DeviceMesh, to: NamedSharding) -> None:

@@ -53,7 +53,7 @@ class Crossed(Function):
     @staticmethod
     def across(t: Tensor, name: str, mesh: Mesh, way: Crossing) -> Tensor:
         (found,) = cross(
-            modes.current.capture,
+            modes.the_capture(),
             mesh,
             name,
             [t._read()],

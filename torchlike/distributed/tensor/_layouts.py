@@ -60,7 +60,7 @@ def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
     if place is not None and place[0] == to:
         return t
     found = moved(t, to)
-    if modes.current.capture is None or mesh.is_local:
+    if not modes.is_capturing() or mesh.is_local:
         return found
     return keeping(found, to, mesh)  # or nobody could tell where it lies: there is no array yet
 
@@ -124,8 +124,7 @@ def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:
     if where(t) is not None:
         return to_local(t)
     if _is_shared(t):
-        assert modes.current.capture is not None
-        modes.current.capture.refuse(
+        modes.the_capture().refuse(
             "a style with use_local_output=True whose output lies where XLA puts it",
             "use_local_output=False",
         )
@@ -134,4 +133,4 @@ def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:
 
 def _is_shared(t: Tensor) -> bool:
     """Return whether a result in a program that is being captured is a DTensor."""
-    return modes.current.capture is not None and shared(t) is not None
+    return modes.is_capturing() and shared(t) is not None

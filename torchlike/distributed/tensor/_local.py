@@ -20,7 +20,7 @@ from jax.sharding import NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.views import Alias, step
-from torchlike._ops.shape.views.making import make_view
+from torchlike._ops.shape.views.view_factory import make_view
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
 from torchlike.distributed.crossings import own_side, side_of
@@ -91,7 +91,7 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
     its memory."""
     array = t._storage.cell
     lying = _of_placed(t)
-    if lying is not None and modes.current.capture is not None:
+    if lying is not None and modes.is_capturing():
         return _captured_part(t, lying, mesh, grad_placements)
     if isinstance(array, core.Tracer) or (
         getattr(array, "is_fully_addressable", True) and not _is_line_of_one(array)
@@ -193,7 +193,7 @@ def from_local(
                 "whole has no terms. Use Replicate()"
             )
         back = _whole_sharding(wanted, mesh, tuple(local.shape))
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         if sums:
             _refuse_partial("from_local()")
         return _captured_whole(local, sharding, back), sharding

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.record import execute
-from torchlike._core.meta import MetaArray
+from torchlike._extensions.meta import MetaArray
 from torchlike.distributed.tensor._storage import in_own_memory
 from torchlike.tensor import Tensor, wrap
 
@@ -75,7 +75,7 @@ def moved(
     value = t._value_now()
     if type(value) is MetaArray and dtype is None and not recorded:
         return wrap(value)
-    plain = dtype is None and not recorded and modes.current.capture is None
+    plain = dtype is None and not recorded and not modes.is_capturing()
     if plain and to is not None and not modes.current.levels:
         if getattr(value, "sharding", None) == to:
             return wrap(value)

@@ -16,8 +16,8 @@ from jax import core
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
+from torchlike._extensions.meta import MetaArray
 from torchlike._runtime.jax_private import arrays
 from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh
@@ -114,9 +114,7 @@ def put(array: Any, sharding: NamedSharding) -> jax.Array:
     if kind is MetaArray:
         return array
     if isinstance(array, core.Tracer) or (
-        modes.current.capture is not None
-        and isinstance(array, jax.Array)
-        and array.sharding != sharding
+        modes.is_capturing() and isinstance(array, jax.Array) and array.sharding != sharding
     ):
         return jax.lax.with_sharding_constraint(array, sharding)
     if isinstance(array, jax.Array) and array.sharding == sharding:

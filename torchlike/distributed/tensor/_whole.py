@@ -121,21 +121,21 @@ def full_tensor(
                 "in each process. Use Replicate(), or Partial() where it is a term of a sum"
             )
         sums = sums_of(wanted, mesh)
-    capture = modes.current.capture
-    if capture is None and not modes.current.levels and sharding is not None:
+    capturing = modes.is_capturing()
+    if not capturing and not modes.current.levels and sharding is not None:
         return _Whole.apply(t, sharding, sums)
-    if capture is not None:
+    if capturing:
         crossed = _crossed.whole(t, sharding, _along_axes(grad_placements, mesh, t.dim()))
         if crossed is not None:
             return crossed
-    if sums and capture is not None:
-        capture.refuse(
+    if sums:
+        modes.running_capture().refuse(
             "full_tensor(grad_placements=Partial()) of a mesh that spans processes with several "
             "devices each",
             "full_tensor(), whose gradient in a program is that of the whole",
         )
     found = moved(t, NamedSharding(mesh.jax_mesh, PartitionSpec()), sharding)
-    if capture is not None:
+    if capturing:
         found._storage = OrdinaryStorage(found._storage.cell)
         lend(mesh.jax_mesh)
     return found

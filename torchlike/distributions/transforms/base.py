@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core.size import Size
+from torchlike._ops import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import sum_rightmost
 from torchlike.tensor import Tensor

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
 from torchlike._core.size import Size
+from torchlike._ops import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.utils import broadcast_all

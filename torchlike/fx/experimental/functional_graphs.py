@@ -12,7 +12,8 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from torchlike._core import protocol
+from torchlike._core import overrides
+from torchlike._extensions.overrides import protocol
 from torchlike.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer
 from torchlike.fx.node import Argument
 from torchlike.fx.proxy import Proxy
@@ -83,7 +84,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         kwargs = kwargs or {}
         if func is aten.native_batch_norm.default:
             func, args = _batch_norm(args)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
-from torchlike._core import modes, protocol
-from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.tags import Tag
+from torchlike._core import modes, overrides
 from torchlike._extensions import boxes
+from torchlike._extensions.overrides import protocol, python_signatures
+from torchlike._ops.aten.tags import Tag
 from torchlike._runtime.lazy import LazyModule
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensor, FakeTensorMode
@@ -67,7 +67,7 @@ _subgraphs: Any = LazyModule("torchlike.fx.experimental.subgraphs")
 _functional_graphs: Any = LazyModule("torchlike.fx.experimental.functional_graphs")
 
 #: Functions that PyTorch writes in Python.
-_PYTHON = forms.table("nn.functional")
+_PYTHON = python_signatures.table("nn.functional")
 
 #: What gives a size: no node until it is used.
 _ASKING = (aten.sym_size, aten.sym_stride, aten.sym_numel, aten.sym_storage_offset)
@@ -191,7 +191,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         kwargs = kwargs or {}
         if modes.current.levels and any(
             type(t._storage.cell) in boxes.BOXES for t in tensors_of((*args, *kwargs.values()))
@@ -219,7 +219,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         name = recorded.overloadpacket.__name__
         proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
         if self.pre_dispatch:
-            tracer.switches[proxy.node] = Switches.present(protocol.state.outside[-1])
+            tracer.switches[proxy.node] = Switches.present(overrides.state.outside[-1])
             proxy.node.meta["torch_fn"] = tracer.function
         # A copy: what the program writes into the tensor is not written into the graph's.
         try:
@@ -328,7 +328,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
     """Return the innermost running recording, or None without one."""
-    for mode in reversed(protocol.state.dispatch_modes):
+    for mode in reversed(overrides.state.dispatch_modes):
         if isinstance(mode, ProxyTorchDispatchMode):
             return mode
     return None
@@ -340,7 +340,7 @@ get_innermost_proxy_mode = get_proxy_mode
 @contextlib.contextmanager
 def disable_proxy_modes_tracing(enable_current: bool = False) -> Iterator[Any]:
     """Stop recording operators as nodes, within a `with` block."""
-    state = protocol.state
+    state = overrides.state
     kept = list(state.dispatch_modes)
     with unhandled():
         others = [m for m in kept if not isinstance(m, ProxyTorchDispatchMode)]
@@ -356,7 +356,7 @@ def disable_proxy_modes_tracing(enable_current: bool = False) -> Iterator[Any]:
 @contextlib.contextmanager
 def maybe_disable_fake_tensor_mode() -> Iterator[None]:
     """Switch every FakeTensorMode off within a `with` block."""
-    kept = list(protocol.state.dispatch_modes)
+    kept = list(overrides.state.dispatch_modes)
     with unhandled():
         others = [m for m in kept if not isinstance(m, FakeTensorMode)]
         for mode in others:
@@ -476,7 +476,7 @@ def _fake_mode(args: Any, tracing_mode: str) -> FakeTensorMode:
     ValueError for one without a ShapeEnv where sizes are to be symbols.
     """
     given = [t for t in tensors_of(pytree.tree_leaves(args)) if isinstance(t, FakeTensor)]
-    on = next((m for m in protocol.state.dispatch_modes if isinstance(m, FakeTensorMode)), None)
+    on = next((m for m in overrides.state.dispatch_modes if isinstance(m, FakeTensorMode)), None)
     found = given[0].fake_mode if given else on
     symbolic = tracing_mode == "symbolic"
     if found is None:

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeIs
 
-from torchlike._core import dtypes, protocol
-from torchlike._core.extension import first_of
+from torchlike._core import dtypes, overrides
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
-from torchlike._core.storage import SparseStorage
 from torchlike._extensions import parts_array
+from torchlike._extensions.overrides import protocol
 from torchlike._extensions.parts_array import PartsArray
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._runtime import trees
+from torchlike._runtime.function_objects import first_of
 from torchlike.tensor import Tensor
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
@@ -149,7 +150,7 @@ class MaskedTensor(TensorOfParts):
     @classmethod
     def _made(cls, data: Any, mask: Any) -> MaskedTensor:
         """Make a masked tensor of these very tensors."""
-        return cls._on(SparseStorage(PartsArray(data, (mask,), data.shape, None)))
+        return cls._on(PartsStorage(PartsArray(data, (mask,), data.shape, None)))
 
     @staticmethod
     def _from_values(data: Any, mask: Any) -> MaskedTensor:
@@ -159,13 +160,13 @@ class MaskedTensor(TensorOfParts):
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         """Apply the rule for the function's name. Raises NotImplementedError where there is
         none."""
         if not all(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
         names = getattr(func, "__name__", ""), getattr(first_of(func), "__name__", "")
-        with protocol.DisableTorchFunctionSubclass():
+        with overrides.DisableTorchFunctionSubclass():
             for name in names:
                 if name in RULES:
                     return RULES[name](func, *args, **(kwargs or {}))

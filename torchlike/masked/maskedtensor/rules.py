@@ -7,8 +7,8 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import name_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
+from torchlike._runtime.function_objects import name_of
 from torchlike.masked import _ops
 from torchlike.masked.maskedtensor.core import RULES, MaskedTensor, _masks_match
 from torchlike.tensor import Tensor

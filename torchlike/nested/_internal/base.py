@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from torchlike._core import protocol
-from torchlike._core.extension import name_of
+from torchlike._core import overrides
 from torchlike._extensions import parts_array
+from torchlike._extensions.overrides import protocol
 from torchlike._extensions.tensor_of_parts import TensorOfParts
+from torchlike._runtime.function_objects import name_of
 from torchlike.tensor import Tensor
 
 _INSTEAD = "its values(), or to_padded_tensor()"
@@ -32,12 +33,12 @@ class Nested(TensorOfParts):
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> protocol.Result:
+    ) -> overrides.Result:
         """Apply the rule for the function's name. Raises NotImplementedError where there is
         none."""
         if not all(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
-        with protocol.DisableTorchFunctionSubclass():
+        with overrides.DisableTorchFunctionSubclass():
             rule = cls.rule_for(func)
             if rule is not None:
                 return rule(func, *args, **(kwargs or {}))

@@ -12,8 +12,8 @@ import numpy as np
 from torchlike._core import errors, modes
 from torchlike._core.layouts import jagged, preserve_format
 from torchlike._core.size import Size, size_of
-from torchlike._core.storage import SparseStorage
 from torchlike._extensions.parts_array import PartsArray
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._runtime import trees
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.nested._internal.nested_int import (
@@ -46,8 +46,7 @@ _OF_OFFSETS: dict[str, Callable[[np.ndarray], int]] = {
 def _numbers(t: Tensor, read: Callable[[np.ndarray], Any], asked: str) -> Any:
     """Return what ``read`` makes of a tensor's values. During a capture that is known of arguments
     alone: JitCaptureError for others."""
-    capture = modes.current.capture
-    found = None if capture is None else capture.numbers_asked(t, read)
+    found = modes.running_capture().numbers_asked(t, read)
     return read(t._value(asked, _INSTEAD)) if found is None else found
 
 
@@ -89,7 +88,7 @@ class NestedTensor(Nested):
         shape = (n, *values.shape[:at], ragged, *values.shape[at + 1 :])
         parts = (offsets,) if lengths is None else (offsets, lengths)
         facts = _ragged_idx, dict(_metadata_cache or {})
-        made = cls._on(SparseStorage(PartsArray(values, parts, shape, facts)))
+        made = cls._on(PartsStorage(PartsArray(values, parts, shape, facts)))
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -160,7 +159,7 @@ class NestedTensor(Nested):
         else:
             found = _numbers(self._lengths, _OF_LENGTHS[name], asked)
         # An argument of a program that is being compiled stays as it was for its caller.
-        captured = modes.current.capture is not None
+        captured = modes.is_capturing()
         (vars(self).setdefault("_asked", {}) if captured else self._facts[1])[name] = found
         return found
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from torchlike._core import errors
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.layouts import strided
-from torchlike._core.storage import SparseStorage
 from torchlike._extensions.parts_array import PartsArray
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._runtime import trees
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.tensor import Tensor
@@ -41,7 +41,7 @@ class StridedNestedTensor(Nested):
             if (known)
             else (0,)
         )
-        return cls._on(SparseStorage(PartsArray(buffer, (), shape, known)))
+        return cls._on(PartsStorage(PartsArray(buffer, (), shape, known)))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: ``__new__`` has done all."""

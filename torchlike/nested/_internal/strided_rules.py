@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import errors
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.extension import name_of
+from torchlike._runtime.function_objects import name_of
 from torchlike.nested._internal.base import OTHERWISE
 from torchlike.nested._internal.rules.pointwise import is_pointwise
 from torchlike.nested._internal.strided import StridedNestedTensor

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.storage import device_array
-from torchlike._ops.creation.finishing import finish
+from torchlike._ops.creation.wrap_result import finish
 from torchlike.tensor import Tensor
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]

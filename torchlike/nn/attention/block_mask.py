@@ -329,7 +329,7 @@ def _held(
     as one; in a program XLA sums places as they are computed."""
     (batch, heads, length, across), (rows, columns) = sizes, block
     band = length
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         band = rows * max(1, _BAND // max(1, batch * heads * rows * across))
     device = mask_device(device)
     b, h, column = (_torch["arange"](n, device=device) for n in (batch, heads, across))

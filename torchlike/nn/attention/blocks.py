@@ -33,7 +33,7 @@ _LONG_ON_CPU = 2048 * 2048
 
 def is_long(query: Tensor, key: Tensor) -> bool:
     """Return whether attention is to be computed in blocks."""
-    if query.device.type == "meta" and modes.current.capture is None:
+    if query.device.type == "meta" and not modes.is_capturing():
         return False  # nothing is made
     enough = _LONG_ON_CPU if targets.is_cpu() else _LONG
     return query.shape[2] * key.shape[2] >= enough

@@ -269,7 +269,7 @@ def _attended(
         scores = changed_scores(score_mod, block_mask, scores, indices)
         out, lse = modified_attention_op(scores, _for_all_heads(value, query), query.dtype)
         return out, lse, scores.detach().amax(-1)
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         return blocks.attend(query, key, value, score_mod, block_mask, _factor(query, scale))
     # In blocks the functions are part of a loop's body, which only a capture can trace.
     return _compiled(score_mod, block_mask, scale)(query, key, value)

@@ -9,7 +9,7 @@ from typing import Any
 from torchlike import accelerator
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike.func.vmap import vmap
+from torchlike._functorch.apis import vmap
 from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]

@@ -40,7 +40,7 @@ def _check_positions(name: str, positions: Any, total: int) -> None:
             f"{name} must be a vector of one number more than there are sequences, "
             f"got shape {list(positions.shape)}"
         )
-    if modes.current.capture is not None:
+    if modes.is_capturing():
         return
     known = positions._value("varlen_attn").astype("int64")
     if known[0] < 0 or known[-1] > total or (known[1:] < known[:-1]).any():

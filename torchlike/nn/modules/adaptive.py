@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.dispatch.value_checks import refuse_tensor
 from torchlike._ops.indexing.masking import where
 from torchlike._ops.shape.joining import cat
+from torchlike._ops.value_checks import refuse_tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.container import ModuleList, Sequential
 from torchlike.nn.modules.linear import Linear
@@ -107,7 +107,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         input, target = (input_, target_) if batched else (input_[None], target_[None])
         head = F.log_softmax(self.head(input), 1)
         output = head.gather(1, target.clamp(0, self.shortlist_size - 1)[:, None])[:, 0]
-        capturing = modes.current.capture is not None
+        capturing = modes.is_capturing()
         if capturing:  # no value can be looked at: a target that is no class gives NaN
             output = where((target >= 0) & (target < self.shortlist_size), output, math.nan)
         for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
@@ -138,7 +138,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but "
                 f"found inputs with size {input.shape}"
             )
-        if modes.current.capture is not None:
+        if modes.is_capturing():
             words = f"Target values should be in [0, {self.n_classes - 1}], but one is {{0}}"
             no_class = functools.partial(_is_no_class, self.n_classes)
             refuse_tensor(target, no_class, RuntimeError, words, self.n_classes)

@@ -427,8 +427,7 @@ class ParameterDict(Module):
 
     def _keys_change(self) -> None:
         modes.table_changes(self, self._keys, f"the keys of {type(self).__name__}")
-        if modes.current.capture is None:
-            modes.epoch.advance()
+        modes.epoch.advance_if_eager()
 
     def __setitem__(self, key: str, value: Any) -> None:
         name = self._attribute(key)

@@ -74,7 +74,7 @@ def left_out(encoder: Any, src: Tensor, mask: Any, padding: Tensor | None) -> Te
     ):
         return None
     check = getattr(encoder, "mask_check", True)
-    if check and modes.current.capture is not None:
+    if check and modes.is_capturing():
         return None
     padded = padding != 0
     lengths = padded.logical_not().sum(1, keepdim=True)

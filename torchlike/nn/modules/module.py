@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
-from torchlike._core.subclasses import class_made
+from torchlike._core.provided import class_made
 from torchlike._jit.call.entry import jit
 from torchlike._jit.call.programs import of_options
 from torchlike.autograd.backward import zero_gradient
@@ -135,8 +135,7 @@ class Module(StateDicts, Hooks, Conversions):
             _modules={},
             _non_persistent_buffers_set=set(),
         )
-        if modes.current.capture is not None:
-            modes.current.capture.module_made(self)
+        modes.running_capture().module_made(self)
         self._init_hooks()
         self._init_state_hooks()
         if self.call_super_init:
@@ -176,9 +175,7 @@ class Module(StateDicts, Hooks, Conversions):
 
         @functools.wraps(forward)
         def entered(*args: Any, **kwargs: Any) -> Any:
-            capture = modes.current.capture
-            if capture is not None:
-                capture.enter_module(self)
+            modes.running_capture().enter_module(self)
             return forward(*args, **kwargs)
 
         self.__dict__["_compiled_call_impl"] = jit(
@@ -247,8 +244,8 @@ class Module(StateDicts, Hooks, Conversions):
                     if capture is not None:
                         capture.slot_read(self, name)
                 return found[name]
-        if modes.current.capture is not None and found is not None:
-            modes.current.capture.enter_module(self)  # that there is none is seen
+        if found is not None:
+            modes.running_capture().enter_module(self)  # that there is none is seen
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -307,7 +304,7 @@ class Module(StateDicts, Hooks, Conversions):
     def _table_changes(self, table: str) -> None:
         """Announce that a table of parameters, buffers or children is about to change: a running
         capture remembers it, compiled programs check again."""
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             modes.epoch.advance()
             return
         of = {"_parameters": "parameters", "_buffers": "buffers", "_modules": "children"}

@@ -52,7 +52,7 @@ def _is_causal(layers: ModuleList, x: Tensor, mask: Tensor | None, hint: bool | 
     attention = getattr(layers[0], "self_attn", None) if len(layers) else None
     batch_first = bool(getattr(attention, "batch_first", False))
     length = x.shape[1 if batch_first and x.dim() == 3 else 0]
-    if modes.current.capture is not None or tuple(mask.shape) != (length, length):
+    if modes.is_capturing() or tuple(mask.shape) != (length, length):
         return False
     if type(mask._value_now()) in KINDS:
         return False

@@ -10,11 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import devices, protocol
+from torchlike._core import devices, overrides
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.dtypes import get_default_dtype
-from torchlike._core.meta import MetaArray
-from torchlike._ops.creation.finishing import finish, numpy_dtype
+from torchlike._extensions.meta import MetaArray
+from torchlike._ops.creation.wrap_result import finish, numpy_dtype
 from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
 
@@ -70,7 +70,7 @@ def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
-    if protocol.state.dispatch_modes:  # they see how parameters are made
+    if overrides.state.dispatch_modes:  # they see how parameters are made
         return NAMESPACES[""]["full"](
             size, value, dtype=dtype or get_default_dtype(), device=device
         )

@@ -133,8 +133,8 @@ class DistributedDataParallel(Module, Joinable):
         reducer = self._reducer
         if reducer is None:
             return self.module(*args, **kwargs)
-        if modes.current.capture is not None and self._join_config.enable:
-            modes.current.capture.refuse(
+        if self._join_config.enable:
+            modes.running_capture().refuse(
                 "DistributedDataParallel in a join() context", "torchlike.jit on the module inside"
             )
         if modes.current.grad_enabled:

@@ -138,10 +138,9 @@ class Reducer:
         self._syncs = syncs
         if syncs:
             self._reset()
-            capture = modes.current.capture
-            if capture is not None:
-                capture.undo_on_failure(self, self._end)
-                capture.check_at_end(self._check_captured)
+            capture = modes.running_capture()
+            capture.undo_on_failure(self, self._end)
+            capture.check_at_end(self._check_captured)
 
     def _check_captured(self) -> None:
         if self._syncs:
@@ -190,8 +189,7 @@ class Reducer:
         found = []
         for i in self.buckets[b]:
             p = self.parameters[i]
-            if modes.current.capture is not None:
-                modes.current.capture.check_gradient(p._grad)
+            modes.running_capture().check_gradient(p._grad)
             used = i not in self._unused and p._grad is not None
             if used and p._grad is not None and p._grad.is_sparse:
                 raise NotImplementedError(
@@ -237,7 +235,7 @@ class Reducer:
     def _gives_views(self) -> bool:
         """Return whether gradients become views of their bucket. The gradients of a program are its
         own."""
-        return self._views is not None and modes.current.capture is None
+        return self._views is not None and not modes.is_capturing()
 
     def _put(self, b: int, arrays: Sequence[Any]) -> None:
         if self._views is not None and self._gives_views():
@@ -260,7 +258,7 @@ class Reducer:
         """Wait for the buckets once backward has ended."""
         missing = [i for i in range(len(self.parameters)) if i not in self._ready]
         if missing and not self.finds_unused:
-            if modes.current.capture is None:
+            if not modes.is_capturing():
                 return  # the next forward says which
             self.check()
         self._unused = frozenset(missing)
@@ -282,7 +280,7 @@ class Reducer:
         self._end()
 
     def _find_untouched(self) -> None:
-        if modes.current.capture is not None:  # all ranks run this program, and use the same
+        if modes.is_capturing():  # all ranks run this program, and use the same
             self._untouched = self._unused
             return
         used = tensor([int(i not in self._unused) for i in range(len(self.parameters))])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike.func import functional_call, vmap
+from torchlike._functorch.apis import vmap
+from torchlike._runtime import trees
 from torchlike.nn.modules.module import Module
+from torchlike.nn.utils.stateless import reparametrized
 from torchlike.tensor import Tensor
-from torchlike.utils import _pytree as pytree
 
 __all__ = ["call_for_per_sample_grads"]
 
@@ -66,14 +67,15 @@ def call_for_per_sample_grads(
         rest: dict[str, Tensor] = {k: p for k, p in named_parameters.items() if k not in wanted}
         rest.update(module.named_buffers())
         expanded = {k: _expanded(p, n, scale) for k, p in wanted.items()}
-        leaves, spec = pytree.tree_flatten((args, kwargs))
+        leaves, structure = trees.flatten((args, kwargs))
         mapped = [at if isinstance(leaf, Tensor) else None for leaf in leaves]
 
         def one(own: dict[str, Tensor], *leaves: Any) -> Any:
             batches = [x.unsqueeze(at) if isinstance(x, Tensor) else x for x in leaves]
-            given, named = pytree.tree_unflatten(batches, spec)
-            out = functional_call(module, {**own, **rest}, given, named)
-            return pytree.tree_map(lambda o: o.squeeze(at), out)
+            given, named = trees.unflatten(structure, batches)
+            with reparametrized(module, {**own, **rest}, True, False):
+                out = module(*given, **named)
+            return trees.tree_map(lambda o: o.squeeze(at), out)
 
         return vmap(one, in_dims=(0, *mapped), out_dims=at)(expanded, *leaves)
 
@@ -94,7 +96,7 @@ def _expanded(p: Tensor, n: int, scale: int) -> Tensor:
 
 
 def _batch_size(args: Any, kwargs: Any, at: int) -> int:
-    sizes = [x.shape[at] for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+    sizes = [x.shape[at] for x in trees.leaves((args, kwargs), Tensor)]
     if not sizes:
         raise RuntimeError(
             "Unable to find a tensor in the passed args and kwargs. They may not be pytree-able "

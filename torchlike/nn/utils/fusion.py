@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from torchlike._compat import functions
+from torchlike._ops import functions
 from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
 

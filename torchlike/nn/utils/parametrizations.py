@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-from torchlike._compat import functions
 from torchlike._core.dtypes import finfo
+from torchlike._ops import functions
 from torchlike._ops.linalg.norms import norm_except_dim
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.module import M, Module

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchlike._compat import functions
+from torchlike._ops import functions
 from torchlike.nn.modules.module import M
 from torchlike.nn.utils.convert_parameters import parameters_to_vector
 from torchlike.tensor import Tensor

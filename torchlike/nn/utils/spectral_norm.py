@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._compat import functions
+from torchlike._ops import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from torchlike.nn.modules.module import M

@@ -131,8 +131,7 @@ def reparametrized(
     finally:
         for place in reversed(changed):
             place.restore()
-        if modes.current.capture is None:
-            modes.epoch.advance()
+        modes.epoch.advance_if_eager()
 
 
 def _check_names(module: Module, given: dict[str, Tensor]) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 
 from torchlike._compat.symbolic import SymFloat, SymInt
 from torchlike._core import devices, dtypes
-from torchlike._core.dispatch.schema_language import Argument, FunctionSchema
-from torchlike._core.dispatch.synonyms import SYNONYMS
+from torchlike._core.dispatch.argument_names import SYNONYMS
 from torchlike._core.layouts import layout, memory_format
 from torchlike.ops._aten import schemas
+from torchlike.ops._aten.schema_language import Argument, FunctionSchema
 from torchlike.tensor import Tensor
 
 #: Operators that take a number where the schema has a tensor: it is passed as it is.

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from torchlike._core import modes, protocol
-from torchlike._core.dispatch import asking, autocast
+from torchlike._core import modes, overrides
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._core.dispatch.schema_language import FunctionSchema
+from torchlike._extensions import autocast
 from torchlike._extensions.wrapped import NoMemory
 from torchlike._ops.aten import custom
 from torchlike.ops._aten import (
@@ -24,6 +23,7 @@ from torchlike.ops._aten import (
 )
 from torchlike.ops._aten.handlers import COMPOSITES
 from torchlike.ops._aten.packets import OwnOperator, aten
+from torchlike.ops._aten.schema_language import FunctionSchema
 from torchlike.tensor import Tensor, all_attributes
 
 assert composites  # importing it fills the table of rules
@@ -116,7 +116,7 @@ _ASKED = frozenset(
 )
 
 
-def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> overrides.Result:
     """Carry out a call of ``torch.ops.….overload`` that a class or mode is to handle."""
     if pre_dispatch.is_on():
         return pre_dispatch.recorded(overload, args, kwargs)
@@ -185,7 +185,7 @@ def _rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
         if schemas.overloads_of(spec.name + ending):  # multiply is mul
             name, lines = spec.name + ending, schemas.overloads_of(spec.name + ending)
     if lines and (spec is not None or not all(line.is_composite for line, _ in lines.values())):
-        return functools.partial(_called_by_name, name, public in asking.not_public)
+        return functools.partial(_called_by_name, name, public in overrides.not_public)
     if spec is not None:
         return functools.partial(_called_as_own, own)
     return None
@@ -198,7 +198,7 @@ def _takes_out(rule: Callable[..., Any]) -> bool:
 
 def _called_as_composite(
     rule: Callable[..., Any], plain: Any, args: Any, kwargs: dict[str, Any]
-) -> protocol.Result:
+) -> overrides.Result:
     """Apply a rule, and write the result into ``out`` where there is one that the rule does not
     know."""
     if "out" not in kwargs or _takes_out(rule):
@@ -225,7 +225,7 @@ def _means_the_same(plain: Any, args: Any, schema: FunctionSchema) -> bool:
 
 def _called_by_name(
     name: str, hidden: bool, plain: Any, args: Any, kwargs: dict[str, Any]
-) -> protocol.Result:
+) -> overrides.Result:
     kwargs = dict(kwargs)
     wants_grad = kwargs.pop("requires_grad", False)
     if kwargs.pop("inplace", False):
@@ -256,7 +256,7 @@ def _own_overload(name: str, plain: Any) -> Any:
     return packet.default
 
 
-def _called_as_own(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
+def _called_as_own(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> overrides.Result:
     return call(_own_overload(name, plain), args, kwargs)
 
 
@@ -270,7 +270,7 @@ def _whole_rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
     own = _PREFIXES.get(space, "") + name
     if own in _ASKED:
         return None
-    if public in asking.not_public:
+    if public in overrides.not_public:
         return _rule_of(public, plain)
     names = (marked if "." in marked else own, own, _OTHER_NAMES.get(own, own))
     return pre_dispatch.rule_of(names, _rule_of(public, plain), _called_as_composite)
@@ -281,7 +281,7 @@ _rules: dict[Any, Any] = {}
 _whole_rules: dict[Any, Any] = {}
 
 
-def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
+def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> overrides.Result:
     """Carry out a call of a public function that a class or mode is to handle."""
     if modes.current.autocast is not None and not pre_dispatch.is_on():
         own = _name(public)[1]
@@ -292,7 +292,7 @@ def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> prot
 
 def _cast_first(
     run: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]
-) -> protocol.Result:
+) -> overrides.Result:
     """Cast the arguments that autocast casts, by operators that are handled as well, and run the op
     on them: below, there is no autocast."""
     for prefix in ("linalg_", "fft_", "special_"):
@@ -303,9 +303,9 @@ def _cast_first(
         return run(args, kwargs)
 
 
-def _dispatched(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
+def _dispatched(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> overrides.Result:
     if pre_dispatch.is_on():
-        protocol.state.dispatch_modes[-1].note_function(*_name(public))
+        overrides.state.dispatch_modes[-1].note_function(*_name(public))
         rules, rule_of = _whole_rules, _whole_rule_of
     else:
         rules, rule_of = _rules, _rule_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import modes, protocol
+from torchlike._core import modes, overrides
+from torchlike._extensions.overrides import protocol
 from torchlike.tensor import Tensor
 
 
@@ -20,7 +21,7 @@ def tensors_of(values: Any) -> list[Tensor]:
     return found
 
 
-def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> overrides.Result:
     """Run an operator by the innermost mode, else by the first class that does not decline, else by
     the kernel, and return the result. Nothing is recorded: this is below autograd.
 
@@ -28,12 +29,12 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
     """
     found = protocol.handlers((*args, *kwargs.values()))
     types = tuple(map(type, found))
-    outside = protocol.state.outside
+    outside = overrides.state.outside
     outside.append(modes.current.grad_enabled)
     try:
         with modes.unrecorded():
             mode = None
-            if protocol.state.dispatch_modes:
+            if overrides.state.dispatch_modes:
                 mode = protocol.pop_dispatch()
                 try:
                     result = _asked(mode, overload, types, args, kwargs)
@@ -52,7 +53,7 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
     raise protocol.Declined(_nobody(overload, types, mode))
 
 
-def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> protocol.Result:
+def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> overrides.Result:
     """Call a handler's ``__torch_dispatch__`` and return its answer. RuntimeError in PyTorch's
     words for an answer that is no tensor, where the operator returns one."""
     answer = handler.__torch_dispatch__
@@ -90,7 +91,7 @@ class unhandled:
 
     def __enter__(self) -> list[Any]:
         self._modes: list[Any] = []
-        while protocol.state.dispatch_modes:
+        while overrides.state.dispatch_modes:
             self._modes.append(protocol.pop_dispatch())
         return self._modes[::-1]
 

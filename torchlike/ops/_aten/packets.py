@@ -11,14 +11,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import protocol
+from torchlike._core import overrides
 from torchlike._core.dispatch.registry import NAMESPACES, OPS
-from torchlike._core.dispatch.schema_language import FunctionSchema, parse
-from torchlike._core.dispatch.tags import Tag
+from torchlike._extensions.overrides import protocol
 from torchlike._ops.aten import custom
+from torchlike._ops.aten.tags import Tag
 from torchlike._runtime.lazy import LazyModule
 from torchlike.ops._aten import arguments, helper_kernels, pointwise_kernels, resizing, schemas
 from torchlike.ops._aten.kernels import KERNELS
+from torchlike.ops._aten.schema_language import FunctionSchema, parse
 from torchlike.ops._aten.schemas.tags import tags_of
 from torchlike.tensor import Tensor
 
@@ -264,5 +265,5 @@ custom.NAMESPACES["aten"] = aten
 #: What takes calls apart is imported when the first class or mode has ``__torch_dispatch__``.
 _calling: Any = LazyModule("torchlike.ops._aten.calling")
 _layer_gradients: Any = LazyModule("torchlike.ops._aten.layer_gradients")
-protocol.dispatcher.by(lambda: _calling.dispatch)
+overrides.dispatcher.by(lambda: _calling.dispatch)
 custom.decomposition.by(lambda overload: _calling.rule_for(overload))

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import dtypes, modes, protocol
+from torchlike._core import dtypes, modes, overrides
 from torchlike._core.tape import Node, gradient_edge
 from torchlike.ops._aten import arguments, handlers, schemas
 from torchlike.ops._aten.handlers import tensors_of
@@ -36,7 +36,7 @@ def whole(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def is_on() -> bool:
     """Return whether the innermost mode sees whole operators."""
-    found = protocol.state.dispatch_modes
+    found = overrides.state.dispatch_modes
     return bool(found) and getattr(found[-1], "pre_dispatch", False)
 
 
@@ -89,7 +89,7 @@ class AbstractNode(Node):
         )
 
 
-def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> overrides.Result:
     """Run the operator and return its result, as the mode gives it. It requires grad where an
     argument does."""
     result = handlers.handled(overload, args, kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlike._core import layouts, views
-from torchlike._core.dispatch.memory_order import suggested_order
+from torchlike._ops.memory_order import suggested_order
 from torchlike.tensor import Tensor
 
 __all__ = ["make_contiguous_strides_for", "suggest_memory_format"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._core import dtypes, errors, modes, protocol, tape
-from torchlike._core.dispatch.registry import FACTS
+from torchlike._core import dtypes, errors, modes, overrides, tape
+from torchlike._core.dispatch.registry import OPTIONS
 from torchlike._core.tape import Node, gradient_edge
 from torchlike.ops._aten import derivatives, handlers, vjps
 from torchlike.ops._aten.handlers import tensors_of
@@ -122,10 +122,10 @@ def _node_name(overload: Any) -> str:
 def has_no_gradient(overload: Any) -> bool:
     """Return whether an operator's results have no gradient, whatever its arguments."""
     name = overload.operator.name.rstrip("_")
-    return name in _NO_GRADIENT or not FACTS.get(name, {}).get("differentiable", True)
+    return name in _NO_GRADIENT or not OPTIONS.get(name, {}).get("differentiable", True)
 
 
-def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> overrides.Result:
     """Run the operator and return its result, recorded in the graph where an argument requires
     grad."""
     if (

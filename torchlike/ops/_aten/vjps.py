@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.dispatch.schema_language import FunctionSchema, parse
 from torchlike._ops.aten import custom
 from torchlike.autograd.backward import grad
 from torchlike.ops._aten.handlers import handled, tensors_of
+from torchlike.ops._aten.schema_language import FunctionSchema, parse
 from torchlike.tensor import Tensor
 
 

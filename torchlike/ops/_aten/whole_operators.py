@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import devices, dtypes, modes
-from torchlike._core.dispatch import forms
 from torchlike._core.layouts import contiguous_format, strided
+from torchlike._extensions.overrides import python_signatures
 from torchlike._ops.aten.custom import OpOverload
 from torchlike.ops._aten.composites import conversions, indexing, layers, losses, shapes
 from torchlike.ops._aten.handlers import COMPOSITES
@@ -342,7 +342,7 @@ def _reducing(name: str, operator: str, *options: Any, broadcasts: bool = False)
     and defaults, in the order of the operator's, where "reduction" marks its place."""
     names, defaults = options[::2], options[1::2]
     packet = getattr(aten, operator)
-    positional = forms.form_of("nn.functional", name).names[2:]
+    positional = python_signatures.form_of("nn.functional", name).names[2:]
 
     @whole(f"F.{name}")
     def loss(
@@ -427,7 +427,7 @@ def _of_two(name: str, *options: Any) -> None:
     """Register ``F.name(a, b, target, margin, …, reduction)`` with numbers before the reduction."""
     names, defaults = options[::2], options[1::2]
     packet = getattr(aten, name)
-    positional = forms.form_of("nn.functional", name).names[3:]
+    positional = python_signatures.form_of("nn.functional", name).names[3:]
 
     @whole(f"F.{name}")
     def loss(

@@ -66,7 +66,7 @@ def see(watch: EventWatch) -> Callable[[], None]:
         def noted(*args: Any, **kwargs: Any) -> Any:
             if not watch.is_watching:
                 return fn(*args, **kwargs)
-            with watch.within(modes.current.capture) as scope:
+            with watch.within(capture()) as scope:
                 result = fn(*args, **kwargs)
             scopes.append(scope)
             return Seen(result, len(scopes) - 1, tuple(scope.kept))
@@ -82,7 +82,7 @@ def see(watch: EventWatch) -> Callable[[], None]:
         return opened(original(function, *what))
 
     def called(original: Any, function: JitFunction, *args: Any, **kwargs: Any) -> Any:
-        if modes.current.capture is not None or not watch.is_watching:
+        if modes.is_capturing() or not watch.is_watching:
             return original(function, *args, **kwargs)
         with watch.around_compiled():
             return original(function, *args, **kwargs)

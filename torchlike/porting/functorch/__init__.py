@@ -5,7 +5,8 @@ Each of them warns, as PyTorch's do. First-class dimensions (``functorch.dim``) 
 ``torch.vmap``, ``torch.einsum``.
 """
 
-from torchlike._functorch.deprecated import (
+from torchlike._functorch.python_key import make_fx
+from torchlike.func.deprecated import (
     combine_state_for_ensemble,
     functionalize,
     grad,
@@ -19,8 +20,7 @@ from torchlike._functorch.deprecated import (
     vjp,
     vmap,
 )
-from torchlike._functorch.make_functional import FunctionalModule, FunctionalModuleWithBuffers
-from torchlike._functorch.python_key import make_fx
+from torchlike.func.make_functional import FunctionalModule, FunctionalModuleWithBuffers
 from torchlike.version import __version__ as __version__
 
 __all__ = [

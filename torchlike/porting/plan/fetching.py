@@ -35,7 +35,7 @@ def fetched(with_values: bool, function: Callable[..., Any]) -> Callable[..., An
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if modes.current.capture is not None or with_values:
+        if modes.is_capturing() or with_values:
             with modes.outside():
                 result = function(*args, **kwargs)
             fetched_cells.update(x._storage for x in trees.leaves(result, Tensor))

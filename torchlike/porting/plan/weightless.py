@@ -19,8 +19,8 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
+from torchlike._extensions.meta import MetaArray
 from torchlike._runtime.jax_private import arrays
 
 #: Linux refuses more than it has, unless told that nobody means to use it.

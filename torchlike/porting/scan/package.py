@@ -13,7 +13,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import torchlike
-from torchlike._core.dispatch.synonyms import SYNONYMS
+from torchlike._core.dispatch.argument_names import SYNONYMS
 from torchlike.porting.hints import instead
 
 _DIFFERS = re.compile(r"Differs from PyTorch[:.]?\s*(.*?)(?:\n\s*\n|\Z)", re.DOTALL)

@@ -16,7 +16,7 @@ _STUBS = {
     "linalg/__init__.pyi": "torch.linalg",
     "special/__init__.pyi": "torch.special",
     "fft/__init__.pyi": "torch.fft",
-    "_core/methods.pyi": "torch.Tensor",
+    "_core/tensor_methods.pyi": "torch.Tensor",
 }
 #: Annotations of results that are known to be one tensor, or several of them.
 TENSORS = "tensors"

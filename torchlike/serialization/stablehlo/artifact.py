@@ -30,13 +30,56 @@ from torchlike._jit.trace.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._runtime import targets
 from torchlike._runtime.jax_private.jaxprs import is_about_symbols
 from torchlike._runtime.trees import flatten, flatten_call, unflatten
-from torchlike.autograd.partial import placed, with_flags
+from torchlike.autograd.conditional_grad import placed, with_flags
 from torchlike.serialization.stablehlo import apart, descriptions, safety, trees
 from torchlike.serialization.stablehlo.checks import Checks, described, is_word, sites_of
 from torchlike.serialization.stablehlo.descriptions import Unexportable
 from torchlike.tensor import Tensor, wrap
 
 PLATFORMS = ("cpu", "cuda", "tpu")
+
+
+def _without_views(fn: Any) -> Any:
+    """Wrap a function so that what it returns is no view."""
+
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        found, tree = flatten(fn(*args, **kwargs), dataclass_too=True)
+        return unflatten(
+            tree,
+            [x.clone() if isinstance(x, Tensor) and x._view is not None else x for x in found],
+        )
+
+    whole.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
+    whole.__module__ = "torchlike.serialization.stablehlo.artifact"
+    return whole
+
+
+def _check_exportable(program: Any, capture: Any) -> None:
+    """Raise Unexportable for what a program without its process cannot do."""
+    if capture.ranks is not None:
+        raise Unexportable(
+            "it has collectives between processes (torch.distributed): export what stands "
+            "between them"
+        )
+    if program.changes:
+        raise Unexportable(
+            "it changes a list or dictionary that was passed as an argument, of which an "
+            "exported program knows only the tensors: return a new one"
+        )
+
+
+def _described(program: Any, names: dict[int, str]) -> dict[str, Any]:
+    """Return what the file says of a program's outputs."""
+    return {
+        "written": [descriptions.written(where, names) for where in program.written],
+        "slots": descriptions.slots(program.slot_outputs, names),
+        "results": [descriptions.result(x, names) for x in program.result[0]],
+        "result_structure": trees.encode(program.result[1]),
+        "made": program.n_made,
+        "boundary": [descriptions.boundary(b, names) for b in program.boundary],
+        "when": [list(map(list, when.items())) for when in program.when],
+        "roots": len(program.cotangent_avals),
+    }
 
 
 class Artifact:
@@ -135,15 +178,7 @@ class Artifact:
         it = iter(tensors)
         given = [next(it) if isinstance(x, Tensor) else x for x in leaves]
 
-        def whole(*args: Any, **kwargs: Any) -> Any:
-            found, tree = flatten(fn(*args, **kwargs), dataclass_too=True)
-            return unflatten(
-                tree,
-                [x.clone() if isinstance(x, Tensor) and x._view is not None else x for x in found],
-            )
-
-        whole.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
-        whole.__module__ = "torchlike.serialization.stablehlo.artifact"
+        whole = _without_views(fn)
         avals = [
             jax.ShapeDtypeStruct(tuple(t.shape if shapes is None else shapes[i]), t.dtype.numpy)
             for i, t in enumerate(tensors)
@@ -151,16 +186,7 @@ class Artifact:
         compiled = JitFunction(whole, checks=checks)
         run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
         program, capture = run.results, run.capture
-        if capture.ranks is not None:
-            raise Unexportable(
-                "it has collectives between processes (torch.distributed): export what stands "
-                "between them"
-            )
-        if program.changes:
-            raise Unexportable(
-                "it changes a list or dictionary that was passed as an argument, of which an "
-                "exported program knows only the tensors: return a new one"
-            )
+        _check_exportable(program, capture)
         closed, n_forward, sites, *words = checked(
             closed, run.n_forward, _cotangents(closed, run.sources())
         )
@@ -193,16 +219,9 @@ class Artifact:
             "arguments": [descriptions.argument(x) for x in leaves],
             "shapes": [[str(d) for d in a.shape] for a in avals],
             "inputs": [list(where) for _, where in inputs],
-            "written": [descriptions.written(where, names) for where in program.written],
-            "slots": descriptions.slots(program.slot_outputs, names),
-            "results": [descriptions.result(x, names) for x in program.result[0]],
-            "result_structure": trees.encode(program.result[1]),
-            "made": program.n_made,
-            "boundary": [descriptions.boundary(b, names) for b in program.boundary],
-            "when": [list(map(list, when.items())) for when in program.when],
             "residual_inputs": list(split.residual_inputs),
-            "roots": len(program.cotangent_avals),
             "with_gradients": modes.current.grad_enabled,
+            **_described(program, names),
         }
         if checks:
             about |= {"checks": described(sites), "words": words}
@@ -263,29 +282,11 @@ class Artifact:
             assert self.checks is not None
             # What is bound anew has no value to stay at: the error is first.
             self.checks.take(word, wait=bool(about["slots"]))
-        kept = [arrays[i] for i in about["residual_inputs"]]
-        node = None
-        roots: dict[int, Any] = {
-            r["root"]: made[r["output"]]
-            for r in about["results"]
-            if isinstance(r, dict) and r.get("root", -1) >= 0
-        }
+        saved = [*residuals, *(arrays[i] for i in about["residual_inputs"])]
+        node: SubgraphNode | None = None
         edges = [None if b is None else gradient_edge(tensor_at(b)) for b in about["boundary"]]
         if modes.current.grad_enabled and self._backward is not None and any(edges):
-            backward = self._backward
-
-            def run(cotangents: Sequence[Any]) -> tuple[Any, ...]:
-                given = filled(cotangents, [roots[i] for i in range(about["roots"])])
-                found = backward(*residuals, *kept, *given)
-                if self._has_backward_word:
-                    *found, word = found
-                    assert self.checks is not None
-                    self.checks.take(word)
-                whens = [dict(w) for w in about["when"]]
-                flags = found[sum(map(bool, whens)) :]
-                return placed(found, whens), [with_flags(w, flags) for w in whens]
-
-            node = ControlNode("ExportedBackward", edges, about["roots"], run)
+            node = self._node(edges, made, saved)
         if modes.current.grad_enabled and not about["with_gradients"]:
             wanting = [t for t in (*state.values(), *arguments) if t.requires_grad]
             edges = [gradient_edge(t) for t in wanting]
@@ -296,22 +297,49 @@ class Artifact:
             tensor_at(where)._write(array)
         for name, output in about["slots"]:
             state[name]._write(made[output])
-        results = []
-        for r in about["results"]:
-            if not isinstance(r, dict):
-                results.append(r)
-            elif "same" in r:
-                results.append(tensor_at(r["same"]))
-            elif "number" in r:
-                kind = {"int": int, "float": float, "bool": bool}[r["number"]]
-                results.append(kind(made[r["output"]].item()))
-            else:
-                t = wrap(made[r["output"]])
-                root = r["root"] if about["with_gradients"] else r["output"]
-                if node is not None and root >= 0 and t.is_floating_point():
-                    t._node, t._output_nr, t._requires_grad = node, root, True
-                results.append(t)
-        return unflatten(self.result, results)
+        return unflatten(
+            self.result, [self._result(r, made, node, tensor_at) for r in about["results"]]
+        )
+
+    def _node(self, edges: list[Any], made: Sequence[Any], saved: Sequence[Any]) -> ControlNode:
+        """Return the node of a call, whose backward runs the saved graph on what was ``saved``."""
+        about, backward = self.about, self._backward
+        assert backward is not None
+        roots: dict[int, Any] = {
+            r["root"]: made[r["output"]]
+            for r in about["results"]
+            if isinstance(r, dict) and r.get("root", -1) >= 0
+        }
+
+        def run(cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            given = filled(cotangents, [roots[i] for i in range(about["roots"])])
+            found = backward(*saved, *given)
+            if self._has_backward_word:
+                *found, word = found
+                assert self.checks is not None
+                self.checks.take(word)
+            whens = [dict(w) for w in about["when"]]
+            flags = found[sum(map(bool, whens)) :]
+            return placed(found, whens), [with_flags(w, flags) for w in whens]
+
+        return ControlNode("ExportedBackward", edges, about["roots"], run)
+
+    def _result(
+        self, r: Any, made: Sequence[Any], node: SubgraphNode | None, tensor_at: Callable[..., Any]
+    ) -> Any:
+        """Return a leaf of the result, by what the file says of it."""
+        if not isinstance(r, dict):
+            return r
+        if "same" in r:
+            return tensor_at(r["same"])
+        if "number" in r:
+            kind = {"int": int, "float": float, "bool": bool}[r["number"]]
+            return kind(made[r["output"]].item())
+        t = wrap(made[r["output"]])
+        root = r["root"] if self.about["with_gradients"] else r["output"]
+        if node is not None and root >= 0 and t.is_floating_point():
+            t._node, t._output_nr, t._requires_grad = node, root, True
+        return t
 
 
 def _lifted(

@@ -161,8 +161,8 @@ class Checks:
         return described(self.sites)
 
     def _bind(self, word: jax.Array) -> None:
-        capture = modes.current.capture
-        if capture is None or not capture.checks_values:
+        capture = modes.running_capture()
+        if not capture.checks_values:
             return
         capture.note_check()
         for i, site in enumerate(self.sites):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from torchlike._compat import functions
 from torchlike._core import dtypes as _dtypes
+from torchlike._ops import functions
 from torchlike.testing.strategies.hypothesis_package import st
 
 #: By kind; the simplest first, to which hypothesis shrinks.

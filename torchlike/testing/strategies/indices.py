@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat import functions
+from torchlike._ops import functions
 from torchlike.testing.strategies.hypothesis_package import st
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlike import nn
-from torchlike._compat import functions
+from torchlike._ops import functions
 from torchlike.random import default_generator
 from torchlike.testing.strategies.hypothesis_package import st
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat import functions
 from torchlike._core import dtypes as _dtypes
+from torchlike._ops import functions
 from torchlike.tensor import Tensor
 from torchlike.testing.strategies.dtypes import checked
 from torchlike.testing.strategies.hypothesis_package import st

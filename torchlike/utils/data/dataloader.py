@@ -93,6 +93,42 @@ _BaseDataLoaderIter = _SingleProcessDataLoaderIter = _Batches
 _collate_fn_t = Callable[[list[Any]], Any]
 
 
+def _check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
+    """Raise ValueError in PyTorch's words for what worker processes cannot do."""
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set "
+            "prefetch_factor to None."
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _check_order(iterable: bool, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+    """Raise ValueError in PyTorch's words for two answers to which element comes next."""
+    given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
+    for option, value in given.items():
+        if iterable and value is not None:
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {option} option, "
+                f"but got {option}={value}"
+            )
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+
+
 def _check_context(context: Any, num_workers: int) -> None:
     if context is None:
         return
@@ -181,38 +217,10 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        if num_workers < 0:
-            raise ValueError(
-                "num_workers option should be non-negative; use num_workers=0 to disable "
-                "multiprocessing."
-            )
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing."
-                "let num_workers > 0 to enable multiprocessing, otherwise set "
-                "prefetch_factor to None."
-            )
-        if prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError("prefetch_factor option should be non-negative")
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         _check_context(multiprocessing_context, num_workers)
         iterable = isinstance(dataset, IterableDataset)
-        if iterable:
-            for option, value in (
-                ("shuffle", shuffle or None),
-                ("sampler", sampler),
-                ("batch_sampler", batch_sampler),
-            ):
-                if value is not None:
-                    raise ValueError(
-                        f"DataLoader with IterableDataset: expected unspecified {option} option, "
-                        f"but got {option}={value}"
-                    )
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        _check_order(iterable, shuffle, sampler, batch_sampler)
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core.dispatch import memory_order
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Bool, DType, Float, Input, OptFloat, OptInput, Str
 from torchlike._core.dtypes import c_name
+from torchlike._ops import memory_order
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.products import accumulated
-from torchlike._ops.nn.attention import kernels, spreading
+from torchlike._ops.nn.attention import kernels, sharded_attention
 from torchlike._ops.nn.attention.weighting import (
     Masks,
     limit_of,
@@ -272,8 +272,8 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
-    if (instead := spreading.asked()) is not None:
-        with spreading.itself():
+    if (instead := sharded_attention.asked()) is not None:
+        with sharded_attention.itself():
             return instead(
                 scaled_dot_product_attention,
                 query,

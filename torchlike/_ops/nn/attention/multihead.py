@@ -179,6 +179,20 @@ def width_of_heads(
     return width
 
 
+def _more_keys(q: Tensor, bias_k: Any, bias_v: Any, add_zero_attn: bool) -> list[Any]:
+    """Return further keys that every query may attend to, each with its value: learned ones, then
+    zeros."""
+    batch, num_heads, _, width = q.shape
+    more: list[Any] = []
+    if bias_k is not None and bias_v is not None:
+        more.append(
+            [b.reshape(1, num_heads, 1, width).expand(batch, -1, -1, -1) for b in (bias_k, bias_v)]
+        )
+    if add_zero_attn:
+        more.append([q.new_zeros(batch, num_heads, 1, width)] * 2)
+    return more
+
+
 @composite(
     namespaces=("nn.functional",),
     method=False,
@@ -265,14 +279,7 @@ def multi_head_attention_forward(
             )
         padding = padding.unflatten(1, (1, 1, source))
         merged = padding if merged is None else merged + padding
-    # Further keys that every query may attend to: learned ones, then zeros.
-    more = []
-    if bias_k is not None and bias_v is not None:
-        more.append(
-            [b.reshape(1, num_heads, 1, width).expand(batch, -1, -1, -1) for b in (bias_k, bias_v)]
-        )
-    if add_zero_attn:
-        more.append([q.new_zeros(batch, num_heads, 1, width)] * 2)
+    more = _more_keys(q, bias_k, bias_v, add_zero_attn)
     if more:
         k = cat([k, *(pair[0] for pair in more)], 2)
         v = cat([v, *(pair[1] for pair in more)], 2)

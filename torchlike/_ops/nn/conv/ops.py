@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.dispatch.memory_order import of_any
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
 from torchlike._core.dtypes import c_name
 from torchlike._ops import checks
 from torchlike._ops.checks import scalar_type_of
+from torchlike._ops.memory_order import of_any
 from torchlike._ops.nn.conv.convolution import convolution, transposed
 from torchlike._ops.nn.pool.windows import fitting
 from torchlike.tensor import Tensor
@@ -261,6 +261,19 @@ def _check_output_padding(n: int, output_padding: Any, stride: Any, dilation: An
         )
 
 
+def _check_sizes(
+    x: Any, stride: Any, padding: Any, dilation: Any, kernel: Any, output_padding: Any
+) -> None:
+    """Raise RuntimeError for a transposed convolution whose output has no elements."""
+    along = zip(x.shape[2:], stride, padding, dilation, kernel, output_padding, strict=True)
+    sizes = [(size - 1) * s - 2 * p + d * (k - 1) + extra + 1 for size, s, p, d, k, extra in along]
+    if any(size <= 0 for size in sizes):
+        raise RuntimeError(
+            f"Given input size per channel: ({_by(x.shape[2:])}). Calculated output size per "
+            f"channel: ({_by(sizes)}). Output size is too small"
+        )
+
+
 def _register_transposed(n: int) -> None:
     name = f"conv_transpose{n}d"
 
@@ -289,23 +302,7 @@ def _register_transposed(n: int) -> None:
         _check_kernel(weight.shape[2:])
         _check_bias(bias, weight.shape[1] * groups, weight, "transposed=1, ")
         _check_output_padding(n, output_padding, stride, dilation)
-        sizes = [
-            (size - 1) * s - 2 * p + d * (k - 1) + extra + 1
-            for size, s, p, d, k, extra in zip(
-                x.shape[2:],
-                stride,
-                padding,
-                dilation,
-                weight.shape[2:],
-                output_padding,
-                strict=True,
-            )
-        ]
-        if any(size <= 0 for size in sizes):
-            raise RuntimeError(
-                f"Given input size per channel: ({_by(x.shape[2:])}). Calculated output size per "
-                f"channel: ({_by(sizes)}). Output size is too small"
-            )
+        _check_sizes(x, stride, padding, dilation, weight.shape[2:], output_padding)
         y = transposed(x, weight, stride, padding, output_padding, dilation, groups)
         y = _with_bias(y, bias)
         return y if input.ndim == n + 2 else y[0]

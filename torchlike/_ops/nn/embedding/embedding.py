@@ -13,11 +13,11 @@ from jax import lax
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Float, Input, OptInput, OptInt, Str
-from torchlike._core.dispatch.value_checks import refuse_outside, refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.nn.embedding import sparse_rows
 from torchlike._ops.reduce.reduction import vector_norm
 from torchlike._ops.shape.joining import cat
+from torchlike._ops.value_checks import refuse_outside, refuse_where, values_of
 from torchlike.tensor import Tensor, wrap
 
 _F = ("nn.functional",)
@@ -330,29 +330,10 @@ def embedding_bag(
     Differs from PyTorch: with ``include_last_offset`` the last bag ends at ``offsets[-1]``, as is
     documented there too; some of its kernels (float64, ``padding_idx``) go on to the input's end.
     """
-    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
-            f"it must have the same shape as the input ({input.shape})"
-        )
-    if not weight.dim() == 2:
-        raise ValueError(
-            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
-        )
+    _check_bags(input, weight, per_sample_weights)
     if input.dim() == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                "of fixed length sequences. However, found offsets of type torch.Tensor"
-            )
-        count, length = input.shape
-        if length == 0:
-            raise RuntimeError("step must be nonzero")  # between the bags' beginnings
-        offsets = wrap(jnp.arange(0, count * length, length, dtype=input.dtype.numpy))
-        input = input.reshape(-1)
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)
-    elif input.dim() == 1:
+        input, offsets, per_sample_weights = _in_a_row(input, offsets, per_sample_weights)
+    else:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
@@ -360,23 +341,9 @@ def embedding_bag(
         if offsets.dtype is not input.dtype and not offsets.dtype.is_floating_point:
             wide = dtypes.promote_types(input.dtype, offsets.dtype)
             input, offsets = input.to(wide), offsets.to(wide)
-    else:
-        raise ValueError(
-            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
-        )
     if include_last_offset and offsets.shape[0] == 0:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
-        )
+    _check_mode(mode, scale_grad_by_freq, sparse, per_sample_weights)
     padding_idx = padding_row(padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
@@ -391,6 +358,58 @@ def embedding_bag(
         include_last_offset,
         sparse,
     )
+
+
+def _check_bags(input: Tensor, weight: Tensor, per_sample_weights: Tensor | None) -> None:
+    """Raise ValueError in PyTorch's words for shapes that are none of a table and bags."""
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})"
+        )
+    if not weight.dim() == 2:
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
+    if input.dim() not in (1, 2):
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
+
+
+def _check_mode(
+    mode: str, scale_grad_by_freq: Any, sparse: Any, per_sample_weights: Tensor | None
+) -> None:
+    """Raise in PyTorch's words for a mode that is none, and for what it does not go with."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+
+
+def _in_a_row(
+    input: Tensor, offsets: Tensor | None, per_sample_weights: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return bags of one length, (B, N), as a flat list, with the offsets where they begin."""
+    if offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+            "of fixed length sequences. However, found offsets of type torch.Tensor"
+        )
+    count, length = input.shape
+    if length == 0:
+        raise RuntimeError("step must be nonzero")  # between the bags' beginnings
+    offsets = wrap(jnp.arange(0, count * length, length, dtype=input.dtype.numpy))
+    if per_sample_weights is not None:
+        per_sample_weights = per_sample_weights.reshape(-1)
+    return input.reshape(-1), offsets, per_sample_weights
 
 
 def padding_row(padding_idx: int | None, n: int) -> int | None:

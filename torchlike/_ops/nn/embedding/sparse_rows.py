@@ -55,8 +55,7 @@ def wants_sparse(weight: Tensor, name: str) -> bool:
     a leaf, so that its gradient is visible. JitCaptureError under a jit."""
     if not (weight.requires_grad and modes.current.grad_enabled):
         return False
-    if modes.current.capture is not None:
-        modes.current.capture.refuse(f"the sparse gradient of {name}(sparse=True)", "sparse=False")
+    modes.running_capture().refuse(f"the sparse gradient of {name}(sparse=True)", "sparse=False")
     edge = gradient_edge(weight)
     return edge is not None and isinstance(edge[0], AccumulateGrad) and not modes.current.levels
 

@@ -9,9 +9,9 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import casts
-from torchlike._core.dispatch.memory_order import of_first
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Element, Input, Int, Ints, Str, require_tensor
+from torchlike._ops.memory_order import of_first
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)

@@ -19,11 +19,11 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core.dispatch.memory_order import of_first
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Ints, Static, Str
-from torchlike._core.memory_size import check_count
+from torchlike._core.errors import check_count
 from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike._ops.memory_order import of_first
 from torchlike._ops.nn.image.byte_resampling import resampled_bytes
 from torchlike._ops.nn.image.kept_sizes import goes_in_pixels, two_directions
 from torchlike.tensor import Tensor

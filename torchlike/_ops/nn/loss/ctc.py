@@ -18,11 +18,11 @@ from jax import lax
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Int, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.sequences import arange
 from torchlike._ops.loops import scan
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -175,7 +175,7 @@ def _padded(targets: Any, lengths: Any) -> Tensor:
     """Return concatenated targets as rows of (N, longest); while capturing, of (N, all of them)."""
     total = targets.numel()
     longest = total
-    if modes.current.capture is None:
+    if not modes.is_capturing():
         sizes = lengths._value("ctc_loss")
         longest = int(sizes.max(initial=0))
         if sizes.sum() > total:
@@ -225,7 +225,7 @@ def ctc_loss(
             f"{targets.size(0) if targets.dim() else 1} for argument #2 'targets' (while checking "
             "arguments for ctc_loss_cpu)"
         )
-    elif modes.current.capture is None and batch:
+    elif not modes.is_capturing() and batch:
         longest = int(sizes._value("ctc_loss").max())
         if longest > targets.size(1):
             raise RuntimeError(

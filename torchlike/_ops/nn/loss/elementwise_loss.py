@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core import errors
-from torchlike._core.dispatch.memory_order import of_loop
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Float, Input, Operand, OptInput, OwnFloat, Str
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import subgradients
+from torchlike._ops.memory_order import of_loop
 from torchlike._ops.nn.loss.loss import reduced
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._ops.promotion import in_float32, promoted, promoted_float
 from torchlike._ops.reduce.reduction import mean
 from torchlike._ops.reduce.reduction import sum as sum_op
+from torchlike._ops.value_checks import refuse_where, values_of
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)

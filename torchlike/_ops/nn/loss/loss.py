@@ -15,11 +15,11 @@ from jax import lax
 
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Float, Input, Int, OptInput, Str, require_tensor
-from torchlike._core.dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._ops.promotion import widened
+from torchlike._ops.value_checks import refuse_outside
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)

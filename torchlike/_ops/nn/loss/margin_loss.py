@@ -22,12 +22,12 @@ from torchlike._core.dispatch.schema import (
     OwnFloat,
     Str,
 )
-from torchlike._core.dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.loss.loss import reduced
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._ops.nn.norm.softmax import pairwise_distance
 from torchlike._ops.promotion import check_broadcast, in_float32, promoted, promoted_float
+from torchlike._ops.value_checks import refuse_outside
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)

@@ -16,7 +16,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import casts, dtypes, errors, modes
-from torchlike._core.dispatch.memory_order import of_first, of_loop
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import (
     Bool,
@@ -31,6 +30,7 @@ from torchlike._core.dispatch.schema import (
 )
 from torchlike._core.tape import saving
 from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike._ops.memory_order import of_first, of_loop
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.pool.pooling import means_only
 from torchlike._ops.promotion import in_float32, promoted_float, widened
@@ -167,12 +167,7 @@ def _fits_convolutions(input: Tensor) -> bool:
     no such) 74 -> 75. By itself, as an eager op is, it takes twice as long so: forward and backward
     of (32, 64, 28, 28) 14 instead of 6.8 ms.
     """
-    return (
-        modes.current.capture is not None
-        and input.dim() > 2
-        and input.shape[0] > 1
-        and targets.is_xla_cpu()
-    )
+    return modes.is_capturing() and input.dim() > 2 and input.shape[0] > 1 and targets.is_xla_cpu()
 
 
 def _blend(old: Any, new: Any, momentum: Any) -> jax.Array:

@@ -11,10 +11,8 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._core.dispatch import forms
-from torchlike._core.dispatch.autocast import declare
-from torchlike._core.dispatch.memory_order import of_loop
-from torchlike._core.dispatch.registry import composite, export, op
+from torchlike._core.dispatch.argument_names import with_synonyms
+from torchlike._core.dispatch.registry import composite, declare_in_python, export, op
 from torchlike._core.dispatch.schema import (
     Bool,
     ComputedFloat,
@@ -25,14 +23,14 @@ from torchlike._core.dispatch.schema import (
     Int,
     require_tensor,
 )
-from torchlike._core.dispatch.synonyms import with_synonyms
-from torchlike._core.dispatch.value_checks import refuse_where, values_of
-from torchlike._core.extension import add_method
+from torchlike._core.dispatch.spec import declare_autocast
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
+from torchlike._ops.memory_order import of_loop
 from torchlike._ops.promotion import in_float32, promoted, promoted_float, widened
 from torchlike._ops.reduce.reduction import axes, vector_norm
-from torchlike.tensor import Tensor
+from torchlike._ops.value_checks import refuse_where, values_of
+from torchlike.tensor import Tensor, add_method
 
 _F = ("nn.functional",)
 
@@ -93,7 +91,7 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=stacklevel + 1,
+        stacklevel=stacklevel + 2,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -118,7 +116,7 @@ def _family(
             dim = _implicit_dim(name, input.dim(), _stacklevel)
         return function(_cast(input, dtype), dim)
 
-    declare(name, autocast)
+    declare_autocast(name, autocast)
     for made in (plain, functional):
         made.__name__ = made.__qualname__ = name
         made.__doc__ = text
@@ -126,8 +124,8 @@ def _family(
         plain = with_synonyms(plain)
         export(plain, name, ("",))
         add_method(name, plain)
-    forms.declare(_F[0], name, functional)
-    export(functional, name, _F)
+    declare_in_python(_F[0], name, functional)
+    export(with_synonyms(functional), name, _F)
 
 
 _family(

@@ -10,15 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.dispatch.memory_order import of_first, of_first_row
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, IntOrInts, Kind
-from torchlike._core.dispatch.value_checks import refuse_outside
-from torchlike._core.memory_size import check_bytes
+from torchlike._core.errors import check_bytes
 from torchlike._ops.checks import floats_only
 from torchlike._ops.elementwise import division
+from torchlike._ops.memory_order import of_first, of_first_row
 from torchlike._ops.nn.conv.ops import int_or_ints
 from torchlike._ops.nn.pool.pooling import max_along, per_dimension, stride_of
+from torchlike._ops.value_checks import refuse_outside
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)

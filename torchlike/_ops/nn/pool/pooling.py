@@ -20,12 +20,12 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core.dispatch.memory_order import of_first, of_first_row
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt, require_tensor
 from torchlike._ops import checks
 from torchlike._ops.checks import floats_only, numbers_only
 from torchlike._ops.elementwise import division
+from torchlike._ops.memory_order import of_first, of_first_row
 from torchlike._ops.nn.conv.ops import int_or_ints
 from torchlike._ops.unfused import unfused
 from torchlike.tensor import Tensor

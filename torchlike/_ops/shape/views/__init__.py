@@ -5,7 +5,6 @@ from torchlike._ops.shape.views import in_place as in_place
 from torchlike._ops.shape.views.aliasing import alias, detach, detach_
 from torchlike._ops.shape.views.complex_parts import conj, imag, real, view_as_complex, view_as_real
 from torchlike._ops.shape.views.expanding import broadcast_to, expand, expand_as, squeeze, unsqueeze
-from torchlike._ops.shape.views.making import make_view, shape_arguments
 from torchlike._ops.shape.views.permuting import adjoint, movedim, permute, t, transpose
 from torchlike._ops.shape.views.reshaping import (
     flatten,
@@ -28,3 +27,4 @@ from torchlike._ops.shape.views.splitting import (
     unbind,
 )
 from torchlike._ops.shape.views.strided import as_strided, unfold_op
+from torchlike._ops.shape.views.view_factory import make_view, shape_arguments

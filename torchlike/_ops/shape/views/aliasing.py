@@ -10,7 +10,7 @@ from torchlike._core.dispatch.schema import require_tensor
 from torchlike._core.views import step
 from torchlike._extensions import boxes
 from torchlike._extensions.detached import DetachedStorage
-from torchlike._ops.shape.views.making import make_view
+from torchlike._ops.shape.views.view_factory import make_view
 from torchlike.tensor import Tensor
 
 
@@ -23,7 +23,7 @@ def _is_apart(cell: Any) -> bool:
     )
 
 
-@composite(differentiable=False)
+@composite(differentiable=False, only_self=True)
 def detach(input: Tensor) -> Tensor:
     """Return a tensor on the same memory without autograd history.
 
@@ -56,8 +56,7 @@ def detach_(input: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as a solution."
         )
-    if modes.current.capture is not None:
-        modes.current.capture.field_write(input, "detach_()")
+    modes.running_capture().field_write(input, "detach_()")
     if type(cell) is boxes.Dual:
         input._storage.cell = cell.detached()
     if input.retains_grad:

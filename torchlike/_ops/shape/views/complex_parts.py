@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._compat import absent_dtypes
 from torchlike._core import dtypes, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.extension import add_method
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import make_view
-from torchlike.tensor import Tensor
+from torchlike._extensions import absent_dtypes
+from torchlike._ops.shape.views.view_factory import make_view
+from torchlike.tensor import Tensor, add_method
 
 
 @composite()

@@ -8,8 +8,8 @@ from torchlike._core import dtypes, errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import index_of, require_tensor
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import make_view, shape_arguments
 from torchlike._ops.shape.views.reshaping import reshaped
+from torchlike._ops.shape.views.view_factory import make_view, shape_arguments
 from torchlike.tensor import Tensor
 
 
@@ -66,7 +66,7 @@ def squeeze_overload(dim: Any, *more: Any) -> int:
     return 0 if dim is None else 2 if more or isinstance(dim, (tuple, list)) else 1
 
 
-@composite(namespaces=())
+@composite(namespaces=(), only_self=True)
 def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
     """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place, check_inference, move_retained
 from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.shape.views.expanding import squeeze_overload
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, add_method
 
 
 def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
@@ -21,8 +20,7 @@ def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
     """
     check_inference(t)
     check_in_place(t)
-    if modes.current.capture is not None:
-        modes.current.capture.field_write(t, f"{of}_()")
+    modes.running_capture().field_write(t, f"{of}_()")
     if isinstance(t, TensorOfParts):  # no view, but another tensor
         t._storage.write(view_of_it._storage.cell)
         return t
@@ -48,8 +46,7 @@ def _let_others_rejoin(t: Tensor, base: Tensor) -> None:
     matters to a view by as_strided of another: until then its gradient comes to the base through
     that one, and so only to the elements that it has as well.
     """
-    if modes.current.capture is not None:
-        modes.current.capture.history_write(base)
+    modes.running_capture().history_write(base)
     base._history += 1
     t._history = base._history
 

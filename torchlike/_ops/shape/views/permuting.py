@@ -7,17 +7,16 @@ from typing import Any
 from torchlike._core import errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.extension import add_method
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import make_view, one_argument, shape_arguments
-from torchlike.tensor import Tensor
+from torchlike._ops.shape.views.view_factory import make_view, one_argument, shape_arguments
+from torchlike.tensor import Tensor, add_method
 
 
 def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
     return make_view(t, step(views.Permute, dims), (), name)
 
 
-@composite()
+@composite(only_self=True)
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Return a view with the dimensions in the given order.
 

@@ -11,7 +11,7 @@ from torchlike._core import dtypes, errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import ints, require_tensor
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import (
+from torchlike._ops.shape.views.view_factory import (
     make_view,
     on_unread,
     one_argument,
@@ -61,7 +61,7 @@ def view_or_none(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor | None:
     return None if new is None else reshaped(t, shape, new, name)
 
 
-@composite(namespaces=())
+@composite(namespaces=(), only_self=True)
 def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """Return a view of the same memory with another shape, or another dtype (``view(dtype)``).
 
@@ -142,7 +142,7 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     return make_view(t, kind, (), "ViewBackward0", differentiable=False)
 
 
-@composite()
+@composite(only_self=True)
 def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     """Return a view where strides allow one, else a copy in the new shape.
 
@@ -184,7 +184,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return input.reshape(other.shape)
 
 
-@composite()
+@composite(only_self=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join the dimensions ``start_dim..end_dim`` into one (a view where possible).
 

@@ -8,7 +8,7 @@ from torchlike._core import errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import index_of, require_tensor
 from torchlike._core.views import step
-from torchlike._ops.shape.views.making import make_view
+from torchlike._ops.shape.views.view_factory import make_view
 from torchlike.tensor import Tensor
 
 

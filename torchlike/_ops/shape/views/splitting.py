@@ -7,8 +7,8 @@ from typing import Any
 from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import index_of, ints, require_tensor
-from torchlike._ops.shape.views.making import make_parts
 from torchlike._ops.shape.views.slicing import sliced
+from torchlike._ops.shape.views.view_factory import make_parts
 from torchlike.tensor import Tensor
 
 

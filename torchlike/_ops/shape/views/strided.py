@@ -12,7 +12,7 @@ from torchlike._core.dispatch.view_history import node_of_view
 from torchlike._core.tape import gradient_edge
 from torchlike._core.views import Geometry, View, step
 from torchlike._extensions import boxes
-from torchlike._ops.shape.views.making import make_view
+from torchlike._ops.shape.views.view_factory import make_view
 from torchlike.tensor import Tensor
 
 

@@ -42,10 +42,9 @@ def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Future[Tensor]:
 
     JitCaptureError in a compiled step: the hook counts the steps.
     """
-    if modes.current.capture is not None:
-        modes.current.capture.refuse(
-            "a step whose communication hook counts the steps", "the step outside torchlike.jit"
-        )
+    modes.running_capture().refuse(
+        "a step whose communication hook counts the steps", "the step outside torchlike.jit"
+    )
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return averaged(state.process_group, bucket.buffer())

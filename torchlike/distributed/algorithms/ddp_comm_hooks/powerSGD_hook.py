@@ -145,10 +145,9 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
 
 
 def _as_it_is(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
-    if modes.current.capture is not None:
-        modes.current.capture.refuse(
-            "a step whose communication hook counts the steps", "the step outside torchlike.jit"
-        )
+    modes.running_capture().refuse(
+        "a step whose communication hook counts the steps", "the step outside torchlike.jit"
+    )
     state.maybe_increase_iter(bucket)
     return averaged(state.process_group, bucket.buffer())
 

@@ -19,7 +19,7 @@ from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._ops.nn.attention import spreading
+from torchlike._ops.nn.attention import sharded_attention
 from torchlike._runtime import logs
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.bodies import AXIS
@@ -123,14 +123,13 @@ def context_parallel(
         raise ValueError("`no_restore_buffers` must be a subset of `buffers`.")
     if mesh.ndim != 1:
         raise ValueError(f"context_parallel expects a mesh of one dimension, but got {mesh}")
-    if modes.current.capture is not None:
-        modes.current.capture.refuse("context_parallel()", "it around the compiled function")
+    modes.running_capture().refuse("context_parallel()", "it around the compiled function")
     with no_grad():
         before = [None if id(b) in kept else b.detach().clone() for b in given]
         for b, dim in zip(given, dims, strict=True):
             _cut(b, dim, mesh)
     try:
-        with spreading.by(_Attention(mesh)):
+        with sharded_attention.by(_Attention(mesh)):
             yield
     finally:
         with no_grad():
@@ -216,7 +215,7 @@ class _Attention:
             )
         n = self._mesh.size()
         order = _order(n * length, n)
-        if modes.current.capture is None:
+        if not modes.is_capturing():
             own = order[self._mesh.get_local_rank()]
             return NAMESPACES[""]["tensor"](order.reshape(1, -1) <= own[:, None])
 

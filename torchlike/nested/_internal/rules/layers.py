@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._core.extension import name_of
+from torchlike._runtime.function_objects import name_of
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded, to_padded

@@ -41,7 +41,7 @@ def index_put(
     batch: Any = torch["where"](indices[0] < 0, indices[0] + n, indices[0])
     own: Any = lengths[batch]  # type: ignore[index]
     place: Any = torch["where"](indices[at] < 0, indices[at] + own, indices[at])
-    if modes.current.capture is None and bool(((place < 0) | (place >= own)).any()):
+    if not modes.is_capturing() and bool(((place < 0) | (place >= own)).any()):
         raise IndexError("index_put(): an index in the ragged dimension is not in its part")
     offsets: Any = input._offsets
     inner = (*indices[1:at], offsets[:-1][batch] + place, *indices[at + 1 :])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.dispatch.registry import FACTS
-from torchlike._core.extension import name_of
+from torchlike._core.dispatch.registry import OPTIONS
+from torchlike._runtime.function_objects import name_of
 from torchlike.nested._internal.base import OTHERWISE
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
@@ -32,7 +32,7 @@ def is_pointwise(func: Any) -> bool:
     return not names.isdisjoint(_METHODS) or any(
         facts.get("elementwise") or facts.get("pointwise")
         for name in names - _MOVING
-        for facts in (FACTS.get(name, _NO_FACTS), FACTS.get(name.rstrip("_"), _NO_FACTS))
+        for facts in (OPTIONS.get(name, _NO_FACTS), OPTIONS.get(name.rstrip("_"), _NO_FACTS))
     )
 
 

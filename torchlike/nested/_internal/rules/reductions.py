@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes, errors
-from torchlike._core.extension import name_of
+from torchlike._runtime.function_objects import name_of
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import to_padded
 from torchlike.nested._internal.rules.table import inner_dim, rule, sums_of_parts

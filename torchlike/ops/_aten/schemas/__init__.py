@@ -16,7 +16,7 @@ import functools
 import re
 from typing import NamedTuple
 
-from torchlike._core.dispatch.schema_language import FunctionSchema, parse
+from torchlike.ops._aten.schema_language import FunctionSchema, parse
 from torchlike.ops._aten.schemas import (
     creation,
     layers,

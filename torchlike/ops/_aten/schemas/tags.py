@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 
-from torchlike._core.dispatch.registry import FACTS, names_with
-from torchlike._core.dispatch.tags import Tag
+from torchlike._core.dispatch.registry import OPTIONS, names_with
+from torchlike._ops.aten.tags import Tag
 from torchlike.ops._aten.schemas import overloads_of, schema, table
 
 _LISTED = {
@@ -137,7 +137,7 @@ def _listed() -> dict[Tag, frozenset[str]]:
         for word in text.split():
             found[tag].update(_overloads(*word.partition(".")[::2]))
     for name in names_with("tags"):
-        for word in FACTS[name]["tags"].split():
+        for word in OPTIONS[name]["tags"].split():
             tag, _, overloads = word.partition(".")
             found[Tag[tag]].update(_overloads(name, overloads))
     found[Tag.pointwise] |= _of_elementwise_ops() - found[Tag.generated]
@@ -150,7 +150,7 @@ def _of_elementwise_ops() -> set[str]:
     found = {
         f"{name}.{overload or 'default'}"
         for name in names
-        if FACTS.get(_op_of(name), {}).get("elementwise")
+        if OPTIONS.get(_op_of(name), {}).get("elementwise")
         for overload in overloads_of(name)
     }
     apart = [_overloads(*word.partition(".")[::2]) for word in _NOT_POINTWISE.split()]

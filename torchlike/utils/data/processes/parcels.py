@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.meta import MetaArray
-from torchlike._core.storage import SparseStorage, Storage, host_value
+from torchlike._core.storage import Storage, host_value
+from torchlike._extensions.meta import MetaArray
+from torchlike._extensions.parts_storage import PartsStorage
 from torchlike._runtime import shared_memory
 from torchlike._runtime.shared_memory import Block, aligned
 from torchlike.tensor import Tensor
@@ -65,7 +66,7 @@ class _ParcelPickler(by_value.Pickler):
             self._whole
             or view is None
             or type(t) is not Tensor
-            or type(storage) is SparseStorage
+            or type(storage) is PartsStorage
             or type(storage.cell) is MetaArray
             or storage.is_shared()
             or 2 * t.nbytes > storage.nbytes
@@ -76,7 +77,7 @@ class _ParcelPickler(by_value.Pickler):
         return _rebuilt_view, (made, t.requires_grad)
 
     def _storage(self, storage: Storage) -> tuple[Any, ...]:
-        if isinstance(storage, SparseStorage) or type(storage.cell) is MetaArray:
+        if isinstance(storage, PartsStorage) or type(storage.cell) is MetaArray:
             return NotImplemented
         values = np.asarray(storage.cell if storage.host is None else storage.host)
         dtype = dtypes.from_numpy_dtype(storage.dtype)

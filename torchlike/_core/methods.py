@@ -1,7 +1,0 @@
-"""The base of Tensor under which type checkers find its methods: see methods.pyi."""
-
-
-class TensorMethods:
-    """Nothing of its own: the registry puts the methods on Tensor, a generated stub types them."""
-
-    __slots__ = ()

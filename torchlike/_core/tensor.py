@@ -1,5 +1,0 @@
-"""Give pickles written before the class moved to ``torchlike.tensor`` the function they name."""
-
-from torchlike.tensor import _rebuild
-
-__all__ = ["_rebuild"]

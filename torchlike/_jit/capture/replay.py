@@ -1,0 +1,407 @@
+"""`ChangesOutside` finds what a body changed in Python, and drops guards that would not last.
+
+What is found is what ``observer.changes`` finds: the guards on values that are no longer what they
+were. Of each, one of three things becomes:
+
+- nothing that the body computes depends on the value (no code loads the name): no guard is left;
+- it was a tensor: the place is an input, as a slot is (`PlaceSlot`);
+- it is guarded as it was before. A number there that differs at the next call is an input then
+  (``movable``; see ``scalars``).
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from torchlike._jit.capture.changes import (
+    Adding,
+    Binding,
+    Change,
+    Counting,
+    ElementPlace,
+    Entering,
+    Filling,
+    ModulePlace,
+    TuplePlace,
+    is_filled,
+    is_table,
+    key_of,
+    place_of,
+)
+from torchlike._jit.capture.scalars import Number
+from torchlike._jit.guards.containers import (
+    EntriesGuard,
+    HoldsGuard,
+    ItemsGuard,
+    SomeEntriesGuard,
+    SomeItemsGuard,
+    TupleGuard,
+)
+from torchlike._jit.guards.guard import (
+    MISSING,
+    CellGuard,
+    MemberGuard,
+    NameGuard,
+    ValueGuard,
+    VariableGuard,
+    same,
+)
+from torchlike._jit.guards.modules import library_names
+from torchlike._jit.guards.sources import PlaceSlot
+from torchlike.tensor import FIELDS, Tensor
+
+#: Keys of places that programs change, whichever they are: what another function reads there is an
+#: input as well. A key that has become another place's costs that one an input in place of a guard.
+_moved: dict[Any, None] = {}
+_MOST_MOVED = 10_000
+_VARIABLES = (NameGuard, CellGuard, MemberGuard)
+
+
+class ChangesOutside:
+    """The changes that one body made to Python's objects, for each call to make again."""
+
+    def __init__(self, capture: Any, numbers: dict[Any, tuple[Any, Any]]) -> None:
+        """Begin with no change. ``numbers``: by key, the places of numbers that are inputs, and
+        what they held."""
+        self._capture = capture
+        self._observer = capture.observer
+        self._numbers = numbers
+        self._only_records = False
+        self.changes: list[Change] = []
+        #: Numbers that a later call may find changed: their places by key.
+        self.movable: dict[Any, Any] = {}
+        #: By the ids of the guards whose changes are made again: what was left, and the guard.
+        self._covered: dict[int, tuple[Any, Any]] = {}
+        self._attributes: set[tuple[int, str]] = set()
+
+    def collect(self, only_records: bool) -> None:
+        """Find what was changed, once the body has returned: all of it, or (``only_records``) what
+        is only counted and logged."""
+        self._only_records = only_records
+        if not self._observer.weak:
+            for guard in self._observer.changes():
+                self._collect(guard)
+            self._collect_attributes()
+            if not only_records:
+                self._settle_moved()
+        self._settle_numbers()
+        slots = self._capture.bindings.slots.values()
+        moved = [slot.initial for slot in slots if isinstance(slot, PlaceSlot)]
+        self._observer.forget_notes(t for t in moved if type(t) is Tensor)
+
+    def covers(self, guard: ValueGuard) -> bool:
+        """Return whether each call makes the change that a guard sees; not what came later."""
+        left, _ = self._covered.get(id(guard), (MISSING, None))
+        return left is not MISSING and _is_alike(left, guard.now())
+
+    def covers_attribute(self, key: tuple[int, str]) -> bool:
+        """Return whether each call makes the change of a module's attribute: (id, name)."""
+        return key in self._attributes
+
+    def values(self) -> list[Any]:
+        """Return what the changes leave, to be given out like a result."""
+        return [change.left for change in self.changes]
+
+    def from_outside(self, values: Iterable[Any]) -> dict[int, Any]:
+        """Return the containers and objects in some values that were there before, by their ids:
+        each call gives these very ones."""
+        found: dict[int, Any] = {}
+        seen: set[int] = set()
+        is_own, visited = self._observer.own_objects(), self._observer.has_visited
+
+        def walk(x: Any) -> None:
+            if isinstance(x, Tensor) or type(x) is Number or id(x) in seen:
+                return
+            seen.add(id(x))
+            parts = x.values() if isinstance(x, dict) else x
+            if isinstance(x, (list, dict)) or hasattr(x, "__dict__"):
+                if not is_own(x) and (gc.is_tracked(x) or visited(x)):
+                    found[id(x)] = x
+                    return
+                if not isinstance(x, (list, dict)):
+                    parts = vars(x).values()
+            elif not isinstance(x, tuple):
+                return
+            for y in list(parts):
+                walk(y)
+
+        for left in values:
+            for x in left if isinstance(left, list) else (left,):
+                walk(x)
+        return found
+
+    def explain_numbers(self, places: Sequence[Any]) -> str:
+        """Describe numbers that are needed in Python, for which a program is for one call alone."""
+        return ", ".join(f"the value of `{place.label}` is needed in Python" for place in places)
+
+    def lines(self, said: str) -> str:
+        """Return the lines, `` (model.py:12)``, that change what a message names."""
+        name = said.partition("`")[2].partition("`")[0].rpartition(".")[2].partition("[")[0]
+        return self._observer.lines_of(name)
+
+    # -- what becomes of a change ------------------------------------------------------------------
+
+    def _settle_moved(self) -> None:
+        """Have what the body reads where programs change it be an input: a tensor at once, a number
+        in the next program."""
+        if not _moved:
+            return
+        for guard in list(self._observer.guards.values()):
+            owner = id(guard.owner)
+            if type(guard) in _VARIABLES:
+                key, before = key_of(guard), guard.before()
+                if key not in _moved or key in self._numbers or not guard.check():
+                    continue
+                if holds_tensors(before):
+                    self._observer.release(guard)
+                    self._input(place_of(guard), before)  # type: ignore[arg-type]
+                elif type(before) in (int, float):
+                    self.movable[key] = place_of(guard)  # type: ignore[arg-type]
+            elif type(guard) in (ItemsGuard, EntriesGuard) and guard.check():
+                self._settle_moved_elements(guard, owner)
+
+    def _settle_moved_elements(self, guard: Any, owner: int) -> None:
+        items = guard.items
+        found = items.items() if isinstance(items, dict) else enumerate(items)
+        here = {k: x for k, x in found if (owner, ("[]", k)) in _moved}
+        for k, x in here.items():
+            if type(x) in (int, float):
+                self.movable[owner, ("[]", k)] = ElementPlace(guard.owner, k, guard.label)
+        if is_table(guard.owner) or is_filled(guard.owner):
+            self._slots(guard, {k: x for k, x in here.items() if holds_tensors(x)})
+
+    def _settle_numbers(self) -> None:
+        """Have the guards on numbers that are inputs know what they were, and compare them no
+        more."""
+        for guard in list(self._observer.guards.values()):
+            if type(guard) in _VARIABLES and key_of(guard) in self._numbers:
+                guard.value = self._numbers[key_of(guard)][1]  # type: ignore[attr-defined]
+                self._observer.release(guard)
+            elif here := self._numbers_in(guard):
+                self._fix(guard, here)
+                self._loosen(guard, here)
+        bindings = self._capture.bindings
+        bindings.released |= self._numbers.keys()
+        for key in self._numbers.keys() & bindings.attributes_written.keys():
+            owner, name, _ = bindings.attributes_written[key]
+            bindings.attributes_written[key] = owner, name, self._numbers[key][1]
+
+    def _numbers_in(self, guard: Any) -> dict[Any, Any]:
+        """Return the elements of a container that are inputs, as they were."""
+        if not self._numbers or not isinstance(guard, (ItemsGuard, EntriesGuard)):
+            return {}
+        items, of = guard.items, id(guard.owner)
+        keys = items if isinstance(items, dict) else range(len(items))
+        return {
+            k: self._numbers[of, ("[]", k)][1] for k in keys if (of, ("[]", k)) in self._numbers
+        }
+
+    def _fix(self, guard: Any, here: dict[Any, Any]) -> None:
+        """Have a guard on a container know the numbers in it as they were."""
+        if isinstance(guard, EntriesGuard):
+            guard.items = {**guard.items, **here}
+        else:
+            guard.items = tuple(here.get(i, x) for i, x in enumerate(guard.items))
+
+    def _collect(self, guard: ValueGuard) -> None:
+        if type(guard) in _VARIABLES:
+            self._variable(guard)  # type: ignore[arg-type]
+        elif isinstance(guard, ItemsGuard) and is_filled(guard.owner):
+            self._items(guard)
+        elif type(guard) is EntriesGuard and is_table(guard.owner):
+            self._entries(guard)  # type: ignore[arg-type]
+
+    def _add(self, guard: ValueGuard, change: Change) -> None:
+        self._covered[id(guard)] = guard.now(), guard
+        self.changes.append(change)
+
+    def _variable(self, guard: VariableGuard) -> None:
+        observer, before, place = self._observer, guard.before(), place_of(guard)
+        change = self._counting(guard, place)
+        if key_of(guard) in self._numbers:
+            guard.value = self._numbers[key_of(guard)][1]  # type: ignore[attr-defined]
+            observer.release(guard)
+        elif change is None and self._only_records:
+            return
+        elif change is not None or (not isinstance(before, Tensor) and observer.only_binds(guard)):
+            observer.release(guard)
+        elif holds_tensors(before):
+            self._input(place, before)
+            observer.release(guard)
+        else:
+            self._may_move(place, before, guard.now())
+        self._add(guard, change or Binding(place))
+
+    def _counting(self, guard: VariableGuard, place: VariableGuard) -> Counting | None:
+        """Return the change of a counter that no code reads; None for what is more."""
+        observer, before, now = self._observer, guard.before(), guard.now()
+        if type(before) is not int or type(now) is not int:
+            return None  # sums of floats depend on where they begin
+        if not (observer.is_record(guard) and observer.adds_to(guard)):
+            return None
+        _note_moved(key_of(place))
+        return Counting(place, now - before)
+
+    def _items(self, guard: ItemsGuard) -> None:
+        observer, owner, before = self._observer, guard.owner, list(guard.items)
+        now, n = list(owner), len(guard.items)
+        if observer.is_record(guard, not self._only_records) and not observer.adds_in_front():
+            if type(owner) is set:
+                new = [x for x in owner if x not in before]
+                instead = HoldsGuard(before, guard.label)
+                instead.owner = owner
+                self._release(guard, instead)
+                self._add(guard, Adding(owner, new))
+                return
+            if len(now) > n and all(map(_is, now[:n], before)):
+                self._release(guard, None)
+                observer.forget_way(guard.label)
+                self._add(guard, Adding(owner, now[n:]))
+                return
+        if self._only_records:
+            return
+        apart: dict[Any, Any] = {}
+        if type(owner) is not set:
+            apart = {i: x for i, x in enumerate(before) if holds_tensors(x)}
+            for i, (x, y) in enumerate(zip(before, now, strict=False)):
+                self._may_move(ElementPlace(owner, i, guard.label), x, y)
+        self._slots(guard, apart)
+        self._add(guard, Filling(owner))
+
+    def _entries(self, guard: EntriesGuard) -> None:
+        owner, before = guard.owner, guard.items
+        change = Entering(owner, before)
+        if self._only_records or not all(map(_is_plain_key, change.keys)):
+            return
+        if change.only_writes and self._observer.is_record(guard, True):
+            self._release(guard, SomeEntriesGuard(guard, change.keys, True))
+            for key in change.keys:
+                self._observer.forget_way(ElementPlace(owner, key, guard.label).label)
+        else:
+            apart = {k: before[k] for k in change.keys if holds_tensors(before.get(k))}
+            for k in change.keys:
+                place = ElementPlace(owner, k, guard.label)
+                self._may_move(place, before.get(k), owner[k])
+            self._slots(guard, apart)
+        self._add(guard, change)
+
+    def _slots(self, guard: Any, apart: dict[Any, Any]) -> None:
+        """Have elements of a container that are tensors be inputs."""
+        for key, t in apart.items():
+            self._input(ElementPlace(guard.owner, key, guard.label), t)
+        numbers = self._numbers_in(guard)
+        self._fix(guard, numbers)
+        if apart or numbers:
+            self._loosen(guard, {**apart, **numbers})
+
+    def _loosen(self, guard: Any, apart: Iterable[Any]) -> None:
+        """Compare these elements of a container no more."""
+        all_apart = frozenset(apart) | getattr(guard, "apart", frozenset())
+        if isinstance(guard, EntriesGuard):
+            may_miss = getattr(guard, "may_miss", False)
+            self._release(guard, SomeEntriesGuard(guard, all_apart, may_miss))
+        else:
+            self._release(guard, SomeItemsGuard(guard, all_apart))
+
+    def _release(self, guard: Any, instead: ValueGuard | None) -> None:
+        self._observer.release(guard, instead)
+        if instead is not None:
+            self._covered[id(instead)] = guard.now(), instead
+
+    def _input(self, place: Any, before: Any) -> None:
+        """Have a place be an input that held a tensor, or a tuple of tensors and other things."""
+        if isinstance(before, tuple):
+            guard = TupleGuard(place, before)
+            self._observer.guards[id(guard)] = guard
+            self._covered[id(guard)] = place.now(), guard
+            self._inputs_within(place, before)
+        else:
+            self._capture.bindings.slots[key_of(place)] = PlaceSlot(place, before)
+        self._observer.forget_way(place.label)
+        _note_moved(key_of(place))
+
+    def _inputs_within(self, place: Any, before: tuple[Any, ...]) -> None:
+        for i, x in enumerate(before):
+            if isinstance(x, tuple):
+                self._inputs_within(TuplePlace(place, i), x)
+            elif holds_tensors(x):
+                slot = PlaceSlot(TuplePlace(place, i), x)
+                self._capture.bindings.slots[key_of(slot.place)] = slot
+
+    def _may_move(self, place: Any, before: Any, now: Any) -> None:
+        kind = type(before)
+        if kind in (int, float) and _kind_of(now) is kind and not same(before, now):
+            self.movable[key_of(place)] = place
+            _note_moved(key_of(place))
+
+    def _collect_attributes(self) -> None:
+        """Find what was set of modules' plain attributes."""
+        bindings, observer = self._capture.bindings, self._observer
+        is_own = observer.own_objects()
+        for key, (owner, name, before) in bindings.attributes_written.items():
+            space = owner.__dict__
+            now = space.get(name, MISSING)
+            is_slot = isinstance(before, Tensor) or key in bindings.written
+            if is_slot or same(now, before) or is_own(owner):
+                continue
+            label = f"{type(owner).__name__}.{name}"
+            place = ModulePlace(owner, space, name, None, label)
+            change: Change = Binding(place)
+            counts = observer.only_adds(name) and observer.only_records(name)
+            if type(before) is int and type(now) is int and counts:
+                change = Counting(place, now - before)
+                bindings.released.add(key)
+            elif self._only_records:
+                continue
+            elif holds_tensors(before):
+                self._input(place, before)
+                if observer.has_visited(owner):
+                    observer.forget_way(f"{observer.label_of(owner)}.{name}")
+                bindings.released.add(key)
+            elif not observer.reads(name) and name not in library_names(type(owner)):
+                bindings.released.add(key)
+            elif key not in self._numbers:
+                self._may_move(place, before, now)
+            self._attributes.add(key)
+            self.changes.append(change)
+
+
+def _note_moved(key: Any) -> None:
+    if len(_moved) >= _MOST_MOVED:
+        _moved.clear()
+    _moved[key] = None
+
+
+def holds_tensors(value: Any) -> bool:
+    """Return whether a value is a tensor, or a tuple that holds some: one with attributes of a
+    user's is compared."""
+    if isinstance(value, tuple):
+        return any(map(holds_tensors, value))
+    return isinstance(value, Tensor) and vars(value).keys() <= FIELDS
+
+
+def _kind_of(value: Any) -> type:
+    return value.kind if type(value) is Number else type(value)
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+def _is_plain_key(key: Any) -> bool:
+    if isinstance(key, tuple):
+        return all(map(_is_plain_key, key))
+    return not isinstance(key, Tensor) and type(key) is not Number
+
+
+def _is_alike(left: Any, now: Any) -> bool:
+    """Return whether a container holds the very elements that it held, or a variable its value."""
+    if left is now:
+        return True
+    if type(left) is not type(now) or not isinstance(left, (list, dict)):
+        return same(left, now)
+    if isinstance(left, dict):
+        return list(left) == list(now) and all(map(_is, left.values(), now.values()))
+    return len(left) == len(now) and all(map(_is, left, now))
