@@ -181,7 +181,8 @@ def _facts():
 def _facts_of(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))
     nodes = [n for n in ast.walk(tree) if isinstance(n, (*_IMPORTS, *_FUNCTIONS, ast.ClassDef))]
-    imports = [n for n in nodes if isinstance(n, _IMPORTS)]
+    unused = _imports_of_annotations(tree)
+    imports = [n for n in nodes if isinstance(n, _IMPORTS) and n not in unused]
     lengths = [(n.name, _lines(n)) for n in nodes if isinstance(n, _FUNCTIONS)]
     classes = [n.name for n in nodes if isinstance(n, ast.ClassDef)]
     names = [name for n in imports for name in _names(n)]
@@ -190,6 +191,19 @@ def _facts_of(file):
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _imports_of_annotations(tree):
+    """Return the imports under ``if TYPE_CHECKING:``, which nothing runs: an annotation may name a
+    class that stands above."""
+    return {
+        n
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+        for statement in branch.body
+        for n in ast.walk(statement)
+        if isinstance(n, _IMPORTS)
+    }
 
 
 def _names(node):
@@ -320,9 +334,11 @@ def test_what_is_found_in_a_file(tmp_path):
         "import torch.nn as nn\nfrom torchlike._core import tape\nfrom . import near\n"
         f'if nn:\n    tape.late = nn.late = 1\ndef long():\n    """Two\n    lines."""\n{body}'
         "class Outer:\n    class _Inner: ...\n"
+        "if TYPE_CHECKING:\n    from torchlike.optim import Adam\n"
+        "if nn:\n    from torchlike import fft\n"
     )
     facts = _facts_of(tmp_path / "file.py")
-    assert facts.imports == ["torch.nn", "torchlike._core.tape"]
+    assert facts.imports == ["torch.nn", "torchlike._core.tape", "torchlike.fft"]
     assert facts.lengths == [("long", LONGEST)]
     assert sorted(facts.classes) == ["Outer", "_Inner"]
     assert facts.bindings == ["line 5: tape.late = ...", "line 5: nn.late = ..."]

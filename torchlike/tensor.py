@@ -12,12 +12,12 @@ import math
 import warnings
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import jax
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, modes, overrides, views
+from torchlike._core import devices, dtypes, errors, layouts, modes, overrides, views
 from torchlike._core.cells import KINDS
 from torchlike._core.overrides import CLASS_OF, TensorMeta
 from torchlike._core.size import Size, size_of
@@ -25,6 +25,9 @@ from torchlike._core.storage import Storage, device_array
 from torchlike._core.tensor_values import PythonValues, StoredValues
 from torchlike._core.views import Geometry, View
 from torchlike._runtime.function_objects import copy_of
+
+if TYPE_CHECKING:
+    from torchlike._core.tape import AccumulateGrad
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 FIELDS = frozenset(
@@ -83,7 +86,7 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
     #: How a view was made: "" (ordinary), "no_grad", "inference", or the name of a multi-view op.
     _made_by: str = ""
     #: Weak reference to the AccumulateGrad node of a leaf.
-    _accumulator: Any = None
+    _accumulator: Callable[[], AccumulateGrad | None] | None = None
     _hooks: Any = None
     _inference: bool = False
     #: Whether ``.data`` gave it.
@@ -238,7 +241,7 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
         return self._storage.device
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> layouts.layout:
         return self._storage.layout
 
     @property
@@ -253,7 +256,7 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
         """Bytes of all elements."""
         return self.numel() * self.itemsize
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: layouts.memory_format | None = None) -> bool:
         """Return whether memory order is row-major (or that of ``memory_format``)."""
         size, stride, _ = self._geometry
         if memory_format is not None and memory_format.is_of_images():
@@ -317,14 +320,14 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
         )
 
     @requires_grad.setter
-    def requires_grad(self, value: Any) -> None:
+    def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad must be a bool")
 
-    def requires_grad_(self, requires_grad: Any = True) -> Tensor:
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording ops on this leaf, in place.
 
         RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
@@ -509,7 +512,7 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
 
     # -- pickles -----------------------------------------------------------------------------------
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         modes.running_capture().refuse_value("pickle", "saving outside the jitted function")
         # The whole storage goes along, once however many tensors share it, and a result comes back
         # as a leaf, as in PyTorch: a pruned module, which holds one, can be pickled.
@@ -565,7 +568,7 @@ def not_converted() -> frozenset[Any]:
     return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
 
 
-def _converted(result: Any, cls: Any) -> overrides.Result:
+def _converted(result: Any, cls: type[Tensor]) -> overrides.Result:
     """Make tensors in a result, also in tuples and lists, instances of a class."""
     if cls is Tensor:
         return result
@@ -612,12 +615,12 @@ def from_jax(array: Any) -> Tensor:
     return wrap(array if isinstance(array, jax.Array) else device_array(np.array(array)))
 
 
-def _checked_dim(dim: Any, ndim: int) -> int:
+def _checked_dim(dim: SupportsIndex, ndim: int) -> int:
     return errors.wrap_dim(dim.__index__(), ndim)
 
 
 def _rebuild(
-    cls: type[Tensor], storage: Storage, view: View | None, requires_grad: Any, state: Any
+    cls: type[Tensor], storage: Storage, view: View | None, requires_grad: bool, state: object
 ) -> Tensor:
     """Unpickle a tensor."""
     t = cls._on(storage, view)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import cmath
 import math
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,11 @@ from jax import core
 
 from torchlike._core import dtypes
 
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
+
+    from torchlike._core.cells import Array, Value
+
 #: The classes of plain numbers.
 NUMBERS = frozenset((bool, int, float, complex))
 
@@ -27,7 +33,7 @@ _FLOAT8_E4M3FN = np.dtype(ml_dtypes.float8_e4m3fn)
 _FLOAT8_E4M3FN_MAX = 448.0
 
 
-def convert(x: Any, dtype: Any) -> Any:
+def convert(x: Any, dtype: DTypeLike) -> Any:
     """Return an array (JAX's or NumPy's) in another dtype, a NumPy dtype; itself where it has it.
 
     Complex numbers lose their imaginary part (as bool they are whether any part is not 0), floats
@@ -52,7 +58,7 @@ def convert(x: Any, dtype: Any) -> Any:
     return plainly(x, dtype)
 
 
-def plainly(x: Any, dtype: Any) -> Any:
+def plainly(x: Any, dtype: DTypeLike) -> Any:
     """Cast as ``x.astype(dtype)`` does, except that a product with what were bools stays a product.
 
     XLA makes a choice of ``y * convert(mask)``, which gives 0 where NaN or infinity times False is
@@ -64,24 +70,26 @@ def plainly(x: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
-def _clipped(like: Any, x: Any) -> jax.Array:
+def _clipped(like: ModuleType, x: Any) -> Any:
     return like.clip(x.astype(np.float32), -_FLOAT8_E4M3FN_MAX, _FLOAT8_E4M3FN_MAX)
 
 
 @jax.custom_jvp
-def _saturated(x: Any) -> jax.Array:
+def _saturated(x: Array) -> jax.Array:
     """Cast to float8_e4m3fn, clipped to its range. The derivative is 1 everywhere, as of every
     other cast in PyTorch: that of the clipping is 0 beyond 448."""
     return _clipped(jnp, x).astype(_FLOAT8_E4M3FN)
 
 
 @_saturated.defjvp
-def _saturated_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+def _saturated_jvp(
+    primals: tuple[jax.Array], tangents: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
     (x,), (t,) = primals, tangents
     return _saturated(x), t.astype(_FLOAT8_E4M3FN)
 
 
-def _module_of(x: Any) -> Any:
+def _module_of(x: object) -> ModuleType:
     return np if isinstance(x, (np.ndarray, np.generic)) else jnp
 
 
@@ -103,7 +111,7 @@ def _truncated(x: Any, dtype: np.dtype) -> Any:
     return like.where(fits, x, least).astype(register).astype(dtype)
 
 
-def from_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
+def from_numbers(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """Convert numbers out of Python lists to another dtype: RuntimeError when an integer dtype
     cannot hold one, TypeError for a complex number as a real one."""
     dtype = np.dtype(dtype)
@@ -129,7 +137,7 @@ def _greatest_float(limit: int) -> float:
     return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0)
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...]) -> jax.Array:
+def broadcast_to(x: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Broadcast as ``jnp.broadcast_to`` does, with a gradient that sums floats of 16 bits in
     float32: XLA's CPU compiler adds them in 16 (the gradient of a factor of 20,000 bfloat16 rows
     was 3 % off)."""
@@ -148,7 +156,7 @@ def c_type_name(dtype: np.dtype) -> str:
     return dtypes.c_name(dtype)
 
 
-def fits(value: Any, dtype: np.dtype) -> bool:
+def fits(value: complex, dtype: np.dtype) -> bool:
     """Return whether PyTorch takes a Python number for a value of the dtype: in range, with no
     imaginary part for a real dtype; infinity where the dtype has it, and else NaN neither.
 
@@ -177,7 +185,7 @@ def fits(value: Any, dtype: np.dtype) -> bool:
     return abs(value) <= float(ml_dtypes.finfo(dtype).max)
 
 
-def traced_fits(value: Any, dtype: np.dtype) -> Any:
+def traced_fits(value: jax.Array, dtype: np.dtype) -> jax.Array:
     """Return whether a traced 0-dim array ``fits``, as a bool of the program."""
     kind, own = dtypes.kind_of(dtype), dtypes.kind_of(value.dtype)
     if kind == "b" or own == "b":
@@ -205,7 +213,7 @@ def traced_fits(value: Any, dtype: np.dtype) -> Any:
     return allowed | (jnp.abs(wide) <= float(ml_dtypes.finfo(dtype).max))
 
 
-def check_fits(value: Any, dtype: Any) -> None:
+def check_fits(value: Any, dtype: DTypeLike) -> None:
     """Raise RuntimeError in PyTorch's words unless a Python number ``fits`` a NumPy dtype."""
     if type(value) is not complex and dtype in _RANGES:  # 0.2 us rather than 2
         low, high = _RANGES[dtype]
@@ -219,7 +227,7 @@ def check_fits(value: Any, dtype: Any) -> None:
 
 
 #: The numbers that surely fit, by NumPy dtype.
-_RANGES = {
+_RANGES: dict[object, tuple[float, float]] = {
     d.numpy: (
         (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max)
         if d.category == 1
@@ -230,7 +238,7 @@ _RANGES = {
 }
 
 
-def check_element(value: Any, dtype: Any) -> None:
+def check_element(value: Value, dtype: DTypeLike) -> None:
     """Apply ``check_fits`` to a 0-dim array that becomes elements of an array of ``dtype``, where
     there is a value to look at."""
     if (
@@ -242,7 +250,7 @@ def check_element(value: Any, dtype: Any) -> None:
         check_fits(value.item(), dtype)
 
 
-def check_fill(value: Any, dtype: Any, count: int) -> None:
+def check_fill(value: Any, dtype: DTypeLike, count: int) -> None:
     """Apply ``check_fits`` to a number that fills ``count`` elements. One alone that is a float of
     16 bits or fewer takes any real number: PyTorch has another kernel for it."""
     dtype = np.dtype(dtype)
@@ -250,24 +258,24 @@ def check_fill(value: Any, dtype: Any, count: int) -> None:
     check_fits(value, np.dtype(np.float64) if narrow else dtype)
 
 
-def _promoted(value: Any, dtype: Any) -> Any:
+def _promoted(value: complex, dtype: DTypeLike) -> DTypeLike:
     """Return the dtype of an array's result beside a number: another one if the number's category
     is higher."""
     own = dtypes.scalar_dtype(value)
     return own.numpy if own.category > dtypes.from_numpy_dtype(dtype).category else dtype
 
 
-def check_bound(value: Any, dtype: Any) -> None:
+def check_bound(value: complex, dtype: DTypeLike) -> None:
     """Apply ``check_fits`` to a number that may promote the dtype."""
     check_fits(value, _promoted(value, dtype))
 
 
-def check_choice(value: Any, dtype: Any) -> None:
+def check_choice(value: complex, dtype: DTypeLike) -> None:
     """Apply ``check_fill`` to a number that is made a tensor, and may promote the dtype."""
     check_fill(value, _promoted(value, dtype), 1)
 
 
-def of_program(value: Any) -> jax.Array | None:
+def of_program(value: object) -> jax.Array | None:
     """Return the 0-dim array behind a number that a captured function computes (it says that it is
     a float or an int); None for Python's own numbers and all else."""
     if type(value) in NUMBERS or not isinstance(value, (int, float)):
@@ -276,7 +284,7 @@ def of_program(value: Any) -> jax.Array | None:
     return None if read is None else read()
 
 
-def number(value: Any, dtype: Any, count: int = 1) -> Any:
+def number(value: Any, dtype: DTypeLike, count: int = 1) -> Any:
     """Return a Python number to fill with, as a NumPy scalar; raise RuntimeError as
     ``check_fill``."""
     dtype = np.dtype(dtype)

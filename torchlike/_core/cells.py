@@ -10,13 +10,34 @@ file; tests/dispatch/test_cells.py defines one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
 import numpy as np
+
+if TYPE_CHECKING:
+    from torchlike._core import devices
+    from torchlike._core.dispatch.executable import Executable
+    from torchlike._core.dispatch.record import OpNode
+    from torchlike._core.storage import Storage
+    from torchlike._core.views import View
+    from torchlike.tensor import Tensor
+
+    #: What an op gives.
+    Result = Tensor | tuple[Tensor, ...]
+    #: ``execute(executable, arrays, operands)`` runs and records it.
+    Execute = Callable[[Executable, list["Argument"], Sequence[object]], Result]
+    #: ``write(base, part, *dynamic)``, for arrays.
+    Write = Callable[..., jax.Array]
+
 
 #: Every kind there is, for one look-up by a value's type.
 KINDS: set[type] = set()
+
+
+#: An array: JAX's, or a host value.
+Array = jax.Array | np.ndarray
 
 
 class StandIn:
@@ -29,7 +50,8 @@ class StandIn:
     __slots__ = ("dtype", "shape")
     weak_type = False
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: np.dtype
+    device: devices.device
 
     #: Of several kinds among the operands of a call, that of the greatest precedence takes it.
     precedence: ClassVar[int] = 0
@@ -50,29 +72,31 @@ class StandIn:
     # -- calls, of which an operand is of this kind ------------------------------------------------
 
     @classmethod
-    def execute(cls, exe: Any, arrays: list[Any], operands: Any, again: Callable[..., Any]) -> Any:
+    def execute(
+        cls, exe: Executable, arrays: list[Argument], operands: Sequence[object], again: Execute
+    ) -> Result:
         """Run an executable and record it; ``again(exe, arrays, operands)`` does so for another.
         Return a tensor, or a tuple of them."""
         raise NotImplementedError(cls.refusal(exe.name))
 
     @classmethod
-    def backward(cls, node: Any, cotangents: list[Any]) -> Any:
+    def backward(cls, node: OpNode, cotangents: list[Value]) -> Sequence[Value | None]:
         """Run a recorded op's backward; what it saved, or a cotangent, is of this kind."""
         raise NotImplementedError(cls.refusal("the gradient of this operation"))
 
     @classmethod
-    def apply(cls, function: Callable[..., Any], arrays: list[Any]) -> Any:
+    def apply(cls, function: Callable[..., object], arrays: list[Argument]) -> Any:
         """Apply a function of arrays that is no op, such as the read of a view."""
         raise NotImplementedError(cls.refusal("this operation"))
 
     @classmethod
-    def outputs_of(cls, exe: Any, arrays: list[Any]) -> list[Any]:
+    def outputs_of(cls, exe: Executable, arrays: list[Argument]) -> list[Value]:
         """Return the arrays that an executable gives, for all examples; nothing is recorded. For
         kinds that have values."""
         raise NotImplementedError(cls.refusal(exe.name))
 
     @classmethod
-    def add(cls, function: Callable[..., Any], a: Any, b: Any) -> Any:
+    def add(cls, function: Callable[..., object], a: Value, b: Value) -> Value:
         """Add two gradients; ``function`` adds arrays."""
         return cls.apply(function, [a, b])
 
@@ -83,55 +107,55 @@ class StandIn:
 
     # -- a value in a cell -------------------------------------------------------------------------
 
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
         """Return the values; raise where there are none."""
         raise NotImplementedError(self.refusal("reading the values"))
 
-    def storage(self) -> Any:
+    def storage(self) -> Storage | None:
         """Return the storage of a new tensor with this value; None for an ordinary one."""
         return None
 
-    def reduced(self, storage: Any) -> tuple[Any, ...] | None:
+    def reduced(self, storage: Storage) -> tuple[object, ...] | None:
         """Return what a pickle keeps of a storage that holds it; None where that is an array's."""
         return None
 
-    def check_write(self, storage: Any) -> None:
+    def check_write(self, storage: Storage) -> None:
         """Refuse to be written into a storage that cannot hold it."""
 
-    def write_view(self, storage: Any, view: Any, array: Any, write: Callable[..., Any]) -> None:
+    def write_view(self, storage: Storage, view: View, array: Value, write: Write) -> None:
         """Write a view of a storage that holds this, or is given it; ``write(base, part,
         *dynamic)`` writes arrays."""
         new = apply(write, storage.read(), array, *view.dynamic)
         storage.write(new)
 
-    def host_values(self, t: Any, asked: str, instead: str) -> np.ndarray:
+    def host_values(self, t: Tensor, asked: str, instead: str) -> np.ndarray:
         """Return the values of the tensor ``t`` that holds it, for Python to see."""
         return np.asarray(self)
 
-    def innermost(self, t: Any) -> Any:
+    def innermost(self, t: Tensor) -> Tensor:
         """Return the tensor that has the values of the tensor ``t`` that holds it."""
         return t
 
-    def shared_with_numpy(self, t: Any) -> np.ndarray | None:
+    def shared_with_numpy(self, t: Tensor) -> np.ndarray | None:
         """Return what ``t.numpy()`` is where that is not ``t``'s own memory; else None."""
         return None
 
-    def elements(self) -> Any:
+    def elements(self) -> Value:
         """Return what has the elements: an array, or this where there is none."""
         return self
 
-    def leaf_gradient(self) -> Any:
+    def leaf_gradient(self) -> Value:
         """Return what becomes a leaf's ``.grad`` of a gradient of this kind."""
         return self
 
     def check_data(self) -> None:
         """Refuse ``.data`` within a transform, where it cannot be had."""
 
-    def shown(self, t: Any) -> str | None:
+    def shown(self, t: Tensor) -> str | None:
         """Return the text of a tensor that holds it; None where that is printed as others are."""
         return None
 
-    def as_jax(self) -> Any:
+    def as_jax(self) -> Value:
         """Return what ``t.jax()`` gives."""
         return self
 
@@ -143,16 +167,22 @@ class StandIn:
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
 
-    def __deepcopy__(self, memo: Any) -> StandIn:
+    def __deepcopy__(self, memo: dict[int, object]) -> StandIn:
         return self
 
 
-def is_stand_in(value: Any) -> bool:
+#: What a cell holds.
+Value = Array | StandIn
+#: What a compiled form takes: numbers too, and None for an operand that is left out.
+Argument = Value | complex | None
+
+
+def is_stand_in(value: object) -> bool:
     """Return whether a cell's value is a `StandIn` rather than an array."""
     return type(value) in KINDS
 
 
-def kind_among(arrays: Iterable[Any]) -> Any:
+def kind_among(arrays: Iterable[Any]) -> type[StandIn] | None:
     """Return the kind that takes a call with these operands, which may be nested in tuples, lists
     and dictionaries; None where all are arrays."""
     found: Any = None
@@ -168,7 +198,7 @@ def kind_among(arrays: Iterable[Any]) -> Any:
 _CONTAINERS = frozenset((tuple, list, dict))
 
 
-def apply(function: Callable[..., Any], *arrays: Any) -> Any:
+def apply(function: Callable[..., object], *arrays: Argument) -> Any:
     """Return ``function(*arrays)``, by the kind that is among the arrays where one is."""
     kind = kind_among(arrays)
     return function(*arrays) if kind is None else kind.apply(function, list(arrays))

@@ -93,7 +93,7 @@ class device:
             index = None if type in ("cpu", "meta") else index
         self.type = type
         self.index = index
-        self._previous: list[Any] = []
+        self._previous: list[device | None] = []
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"
@@ -108,7 +108,7 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:
@@ -203,7 +203,7 @@ def from_jax(d: Any) -> device:
     return device(kind, d.id if own is None else own)
 
 
-def accelerator_of(array: Any) -> device | None:
+def accelerator_of(array: object) -> device | None:
     """Return the accelerator on which an array lies; None for the CPU, and for what is no array."""
     if not isinstance(array, jax.Array) or isinstance(array, core.Tracer):
         return None

@@ -165,7 +165,7 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
         return found
 
 
-def is_known(numpy_dtype: Any) -> Any:
+def is_known(numpy_dtype: object) -> builtins.bool:
     """Return whether a numpy/JAX dtype is one that PyTorch has."""
     return numpy_dtype in _BY_NUMPY
 
@@ -174,7 +174,7 @@ def is_known(numpy_dtype: Any) -> Any:
 _PYTHON = {float: float64, complex: complex128, int: int64, _BOOLS[0]: bool}
 
 
-def from_argument(value: Any) -> dtype:
+def from_argument(value: object) -> dtype:
     """Return the dtype that a user's argument names: one of ours, or Python's float (float64),
     complex (complex128), int and bool. TypeError for anything else, NumPy's dtypes among it."""
     if isinstance(value, dtype):
@@ -184,19 +184,19 @@ def from_argument(value: Any) -> dtype:
     raise TypeError(f"dtype must be a torch.dtype, not {type(value).__name__}")
 
 
-def is_argument(value: Any) -> Any:
+def is_argument(value: object) -> builtins.bool:
     """Return whether ``from_argument`` takes a value, which tells ``to(dtype)`` from
     ``to(device)``."""
     return isinstance(value, dtype) or (isinstance(value, type) and value in _PYTHON)
 
 
-def kind_of(numpy_dtype: Any) -> str:
+def kind_of(numpy_dtype: np.dtype) -> str:
     """Return NumPy's letter for the kind of a dtype: b, i, u, f, c. NumPy itself says "V" of
     bfloat16."""
     return "f" if numpy_dtype.kind == "V" else numpy_dtype.kind
 
 
-def is_half(numpy_dtype: Any) -> Any:
+def is_half(numpy_dtype: np.dtype) -> builtins.bool:
     """Return whether a dtype is a float of 16 bits."""
     return numpy_dtype.itemsize == 2 and kind_of(numpy_dtype) == "f"
 
@@ -221,7 +221,7 @@ _NAMES_IN_CPP = {
 }
 
 
-def scalar_type(d: Any) -> str:
+def scalar_type(d: dtype | np.dtype) -> str:
     """Return PyTorch's internal name of a dtype, ours or NumPy's: most of its error messages use
     it."""
     return _NAMES_IN_CPP[d.name][0] if d.name in _NAMES_IN_CPP else d.name.capitalize()
@@ -235,7 +235,7 @@ WITH_CLASSES = {
 }
 
 
-def c_name(d: Any) -> str:
+def c_name(d: dtype | np.dtype) -> str:
     """Return the C++ type of a dtype, ours or NumPy's ("float", "long int"): the other messages use
     it."""
     return _NAMES_IN_CPP[d.name][1] if d.name in _NAMES_IN_CPP else f"c10::{scalar_type(d)}"
@@ -302,7 +302,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return high
 
 
-def scalar_dtype(value: Any) -> dtype:
+def scalar_dtype(value: object) -> dtype:
     """Return the dtype that a Python number stands for."""
     if isinstance(value, _BOOLS):
         return bool
@@ -345,7 +345,7 @@ def result_dtype(
     return result
 
 
-def can_cast(from_: dtype, to: dtype) -> Any:
+def can_cast(from_: dtype, to: dtype) -> builtins.bool:
     """Return whether PyTorch lets a result of dtype ``from_`` be stored in a tensor of dtype
     ``to``."""
     return from_argument(from_).category <= from_argument(to).category
@@ -354,7 +354,7 @@ def can_cast(from_: dtype, to: dtype) -> Any:
 # -- limits ----------------------------------------------------------------------------------------
 
 
-def _of_limits(given: Any, asked: str) -> dtype:
+def _of_limits(given: object, asked: str) -> dtype:
     if not is_argument(given):
         raise TypeError(
             f"{asked}(): argument 'type' (position 1) must be torch.dtype, not "
@@ -406,7 +406,7 @@ class finfo:
             resolution=10.0 ** -int(info.nmant * math.log10(2)),
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch.finfo' objects is not writable")
 
     def __eq__(self, other: object) -> builtins.bool:
@@ -415,7 +415,7 @@ class finfo:
     def __hash__(self) -> int:
         return hash(self.dtype)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return finfo, (globals()[self.dtype],)
 
     def __repr__(self) -> str:

@@ -10,12 +10,15 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 
 from torchlike._core import modes
 from torchlike._runtime.frames import users_frame, warn_at
+
+if TYPE_CHECKING:
+    import numpy as np
 
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_IN_PLACE = (
@@ -271,7 +274,7 @@ def warn_once_at(frame: FrameType | None, words: str, category: type[Warning]) -
         warn_at(frame, words, category)
 
 
-def type_name(value: Any) -> str:
+def type_name(value: object) -> str:
     """Return the name of an object's type in PyTorch's errors: NumPy's are named with their
     package."""
     kind = type(value)
@@ -345,7 +348,7 @@ def several_devices(devices: Iterable[object]) -> str:
 _BEYOND = 2**63
 
 
-def check_count(shape: Sequence[Any]) -> None:
+def check_count(shape: Sequence[int]) -> None:
     """Raise RuntimeError, in PyTorch's words, for a shape whose elements 64 bits do not count.
 
     A size that only an exported program knows is not looked at.
@@ -360,7 +363,7 @@ def check_count(shape: Sequence[Any]) -> None:
         raise RuntimeError("Stride calculation overflowed")
 
 
-def check_bytes(shape: Sequence[Any], itemsize: int) -> None:
+def check_bytes(shape: Sequence[int], itemsize: int) -> None:
     """Raise RuntimeError, in PyTorch's words, for a shape whose elements or bytes 64 bits do not
     count.
 
@@ -383,13 +386,13 @@ class allocating:
 
     __slots__ = ("_dtype", "_shape")
 
-    def __init__(self, shape: Sequence[Any], dtype: Any) -> None:
+    def __init__(self, shape: Sequence[int], dtype: np.dtype) -> None:
         self._shape, self._dtype = shape, dtype
 
     def __enter__(self) -> None:
         check_bytes(self._shape, self._dtype.itemsize)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if kind is None:
             return
         if isinstance(error, MemoryError) or (
@@ -398,7 +401,7 @@ class allocating:
             raise _not_enough(self._shape, self._dtype) from None
 
 
-def _not_enough(shape: Sequence[Any], dtype: Any) -> OutOfMemoryError:
+def _not_enough(shape: Sequence[int], dtype: np.dtype) -> OutOfMemoryError:
     return OutOfMemoryError(
         f"not enough memory: you tried to allocate {math.prod(shape) * dtype.itemsize} bytes "
         f"(a tensor of size {list(shape)})"

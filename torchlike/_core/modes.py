@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._runtime.running_capture import EAGER, RunningCapture
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from torchlike._core import devices
 
 
 class _Modes(threading.local):
@@ -25,7 +30,7 @@ class _Modes(threading.local):
         self.exporting: bool = False
         #: The accelerator that the captured function has met (a torchlike.device), where everything
         #: in its program is; None where it has met none.
-        self.place: Any = None
+        self.place: devices.device | None = None
         #: What compiles the modules of a function that runs eagerly (a ModuleFallback), or None.
         self.module_fallback: Any = None
         #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that
@@ -34,8 +39,8 @@ class _Modes(threading.local):
         #: Whether a function of JAX runs that is an op here: it is traced again for backward, so
         #: nothing may be drawn in it.
         self.within_jax_function: bool = False
-        #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
-        self.device: Any = None
+        #: The default torchlike.device, or None for the CPU.
+        self.device: devices.device | None = None
         #: Anomaly detection: whether nodes remember the stack, and backward looks for NaN.
         self.anomaly: bool = False
         self.anomaly_nan: bool = True
@@ -107,19 +112,19 @@ def the_capture() -> RunningCapture:
     return capture
 
 
-def outside() -> Any:
+def outside() -> AbstractContextManager[None]:
     """Have what is made inside the `with` block count as having existed before a running
     capture."""
     return running_capture().outside()
 
 
-def setting_seen(name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+def setting_seen(name: str, ask: Callable[[], object], tell: Callable[[Any], None]) -> None:
     """Tell a running capture that a switch outside of ``current`` is about to be read or set: its
     program is for calls that find it as ``ask`` says now; ``tell`` sets it back."""
     running_capture().setting_seen(name, ask, tell)
 
 
-def table_changes(owner: Any, table: Any, what: str) -> None:
+def table_changes(owner: object, table: object, what: str) -> None:
     """Tell a running capture that a table of ``owner`` (a dictionary, list or set of parameters,
     children, hooks, groups) is about to change, so that it remembers it. ``what`` names it in
     messages."""

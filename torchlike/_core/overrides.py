@@ -10,15 +10,22 @@ of it. State is kept for each thread.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from types import EllipsisType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import modes
 from torchlike._runtime.provided import Provided, Signal, class_made
 
+if TYPE_CHECKING:
+    from torchlike._core.storage import Storage
+    from torchlike._core.views import View
+    from torchlike.tensor import Tensor
+
 #: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
 Result = Any
+#: The code of such a function.
+Function = Callable[..., Result]
 
 
 class _State(threading.local):
@@ -87,7 +94,7 @@ def are_enabled() -> bool:
 
 #: ``dispatch(public, plain, args, kwargs)``: a public function's call below ``__torch_function__``,
 #: where classes or modes have ``__torch_dispatch__``. Set by the room that knows aten's operators.
-dispatch: Callable[..., Any] | None = None
+dispatch: Function | None = None
 dispatcher = Provided("gives `dispatch` once a class or mode has __torch_dispatch__")
 
 
@@ -111,7 +118,7 @@ _UNASKED = (
     "have it asked from the start"
 )
 #: Functions of ops that are not public themselves: filled as overrides are enabled.
-not_public: set[Any] = set()
+not_public: set[object] = set()
 
 
 def is_unasked(error: TypeError) -> bool:
@@ -120,7 +127,7 @@ def is_unasked(error: TypeError) -> bool:
     return _UNASKED in getattr(error, "__notes__", ())
 
 
-def no_tensor(value: Any, message: str) -> TypeError:
+def no_tensor(value: object, message: str) -> TypeError:
     """Return the error for an argument that should be a tensor, with PyTorch's ``message``."""
     error = TypeError(message)
     if meets_first(value):
@@ -157,7 +164,11 @@ class _NoFunction:
     __name__ = "_disabled_torch_function_impl"
 
     def __call__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
     ) -> Result:
         with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
@@ -171,7 +182,13 @@ no_function = _NoFunction()
 class _NoDispatch:
     __name__ = "_disabled_torch_dispatch_impl"
 
-    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Result:
+    def __call__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> Result:
         with DisableTorchDispatch(), DisableTorchFunctionSubclass(), modes.unrecorded():
             return func(*args, **(kwargs or {}))
 
@@ -237,14 +254,14 @@ class DisableTorchDispatch:
 #: twice as fast as isinstance on the per-op path.
 TENSOR_TYPES: set[type] = set()
 #: The classes of tensors whose storages hold something other than an array.
-CLASS_OF: dict[type, Any] = {}
+CLASS_OF: dict[type, type[Tensor]] = {}
 
 
 class _BaseOfViews:
     """``Tensor._base``, as libraries compare it with the function they are asked about. (On a
     tensor it is a plain attribute.)"""
 
-    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+    def __get__(self, tensor: Tensor | None, owner: type | None = None) -> object:
         return self if tensor is None else tensor._base
 
 
@@ -265,7 +282,7 @@ class TensorMeta(type):
         bases: tuple[type, ...],
         namespace: dict[str, Any],
         cell: type | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Any:
         """Make a subclass of Tensor and note what it  ``cell``: what the storages of this
         class hold, where that is no array."""
@@ -298,12 +315,12 @@ class TensorMeta(type):
         bases: tuple[type, ...],
         namespace: dict[str, Any],
         cell: type | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(name, bases, namespace)
 
 
-def _on_with_overrides(cls: Any, storage: Any, view: Any = None) -> Any:
+def _on_with_overrides(cls: Any, storage: Storage, view: View | None = None) -> Any:
     """Make a tensor as ``Tensor._on`` does, of a class that may be asked before a public function
     runs, and have public functions ask from now on."""
     enable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
 
 class SizeSymbol:
@@ -33,7 +33,7 @@ class Size(tuple[int, ...]):
 
     __str__ = __repr__
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         item = tuple.__getitem__(self, index)
         return size_of(item) if isinstance(index, slice) else item
 
@@ -42,15 +42,15 @@ class Size(tuple[int, ...]):
             return NotImplemented
         return Size(tuple.__add__(self, other))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Iterable[int]) -> Size:
         return Size(tuple(other) + tuple(self))
 
-    def __mul__(self, times: Any) -> Size:
+    def __mul__(self, times: SupportsIndex) -> Size:
         return size_of(tuple.__mul__(self, times))
 
     __rmul__ = __mul__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Size, (tuple(self),)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,12 @@ from torchlike._runtime.mapped_files import is_private
 from torchlike._runtime.provided import Provided
 from torchlike._runtime.transfer import to_device
 
+if TYPE_CHECKING:
+    from torchlike._core.cells import Array, Value
+    from torchlike._core.layouts import layout as Layout
+
 _ndarray = np.ndarray
+_A = TypeVar("_A", bound="Array")
 
 
 def device_array(values: np.ndarray) -> jax.Array:
@@ -51,7 +56,7 @@ def device_array(values: np.ndarray) -> jax.Array:
     return capture.unseen(jnp.asarray, values)
 
 
-def host_value(values: np.ndarray) -> Any:
+def host_value(values: np.ndarray) -> Array:
     """Return NumPy values that nobody writes any more as a cell holds them: as they are where NumPy
     may compute with them, else as a jax array."""
     current = modes.current
@@ -74,9 +79,9 @@ class Storage:
     is_of_a_view = False
     #: What only a wrapper subclass says otherwise: its first element's place, and its layout.
     offset: int = 0
-    layout: Any = strided
+    layout: Layout = strided
 
-    def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:
+    def __init__(self, cell: object, host: np.ndarray | None = None) -> None:
         self.cell: Any = cell
         self.host = host
         self.version = 0
@@ -118,7 +123,7 @@ class Storage:
             self.cell = array
         return self.cell
 
-    def _copied(self, make: Callable[[np.ndarray], Any]) -> Any:
+    def _copied(self, make: Callable[[np.ndarray], _A]) -> _A:
         """Return the result of ``make`` for a copy of the host buffer, as JAX may alias aligned
         NumPy memory; where nobody else holds the buffer, keep that result in the cell in its
         place."""
@@ -130,7 +135,7 @@ class Storage:
             self.cell, self.host = found, None
         return found
 
-    def write(self, array: Any) -> None:
+    def write(self, array: Value) -> None:
         """Replace the contents and raise the version. The new array may have another shape.
 
         The primitive of all writes, which decides nothing: tensors are written by `Tensor._write`.
@@ -144,7 +149,7 @@ class Storage:
             self._write_host(array)
         self.version += 1
 
-    def _write_host(self, array: Any) -> None:
+    def _write_host(self, array: Value) -> None:
         host = self.host
         assert host is not None
         if host.shape != array.shape or host.dtype != array.dtype:
@@ -152,7 +157,7 @@ class Storage:
         else:
             _copy_into(host, array)
 
-    def write_part(self, part: np.ndarray, array: Any) -> None:
+    def write_part(self, part: np.ndarray, array: Value) -> None:
         """Replace a part of the host buffer, and raise the version."""
         _copy_into(part, array)
         self.version += 1
@@ -167,11 +172,11 @@ class Storage:
         """
         return self.host is None and getrefcount(self.cell) == SOLE_ATTRIBUTE
 
-    def alike(self, array: Any) -> Storage:
+    def alike(self, array: Value) -> Storage:
         """Return a new storage of this kind for an array."""
         return type(self)(array)
 
-    def placed(self, array: Any) -> jax.Array:
+    def placed(self, array: jax.Array) -> jax.Array:
         """Move an array of the contents' shape to where the contents lie, and return it;
         `is_placed` says that it may move."""
         return array
@@ -216,7 +221,7 @@ class Storage:
     def _become_host_buffer(self, buffer: np.ndarray) -> None:
         self.cell, self.host = None, buffer
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         found = self.cell.reduced(self) if type(self.cell) in KINDS else None
         if found is not None:
             return found
@@ -275,7 +280,7 @@ class LargeStorage(Storage):
             recycling.put_aside(self.cell)
 
 
-def storage_of_large(array: Any) -> Storage:
+def storage_of_large(array: Array) -> Storage:
     """Return a storage for a result of `recycling.forward`."""
     may_serve = not modes.is_capturing() and recycling.is_large(array)
     return (LargeStorage if may_serve else Storage)(array)
@@ -289,7 +294,7 @@ class Unread(Storage):
     __slots__ = ()
 
 
-def _copy_into(memory: np.ndarray, array: Any) -> None:
+def _copy_into(memory: np.ndarray, array: Value) -> None:
     if not memory.flags.writeable:
         raise RuntimeError("the tensor's memory is a read-only NumPy array")
     np.copyto(memory, np.asarray(array))

@@ -17,20 +17,25 @@ import threading
 import traceback
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchlike._core import errors, modes
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    from torchlike._core.cells import Value
+
 #: An edge: the node that made a value, and which of its outputs the value is.
 Edge = tuple["Node", int]
+#: What users have called in a backward pass.
+Hook = Callable[..., Any]
 
 
 class _EdgeFields(NamedTuple):
-    node: Any
+    node: Node
     output_nr: int
     #: What keeps the graph alive in PyTorch. Here the node does.
-    ownership_token: Any = None
+    ownership_token: object = None
 
 
 class GradientEdge(_EdgeFields):
@@ -45,9 +50,9 @@ class _Saving(threading.local):
     """How nodes keep what they save, where they do not simply keep it (autograd/saved.py)."""
 
     #: Makes a node in OpNode's place; None is the ordinary way.
-    make: Any = None
+    make: Callable[..., Any] | None = None
     #: Pairs of hooks (pack, unpack), outermost first; the last is the one called.
-    hooks: tuple[Any, ...] = ()
+    hooks: tuple[tuple[Hook, Hook], ...] = ()
     #: What is told of each recorded op, and may know its result (utils/selective.py), or None.
     selecting: Any = None
     #: Why hooks are forbidden now, or None.
@@ -55,12 +60,12 @@ class _Saving(threading.local):
     #: Strict mode: backward refuses what was written in place after it was saved.
     strict: bool = False
     #: In strict mode: the tensor that an in-place op is about to write.
-    target: Any = None
+    target: Tensor | None = None
     #: Whether the op that saves has something to do afterwards that PyTorch's does before: a
     #: checkpoint's second run does not end at what it saves, then.
     finishing: bool = False
     #: Gradients that arrived at the node whose saved tensors are being unpacked.
-    arriving: Any = ()
+    arriving: Sequence[object] = ()
 
 
 saving = _Saving()
@@ -97,18 +102,18 @@ class Node:
     #: Whether its backward pass calls operators on tensors, so that their classes and modes see it.
     in_tensors = False
     #: Where one node stands for many operations: what puts these in its place.
-    replay: Any = None
+    replay: Callable[[Node], None] | None = None
 
     def __init__(self, name: str, edges: list[Edge | None]) -> None:
         self._name = name
         self.edges = edges
         self.sequence = next(_sequence)
         #: Tensor hooks as {output number: {handle id: hook}}; made on first use.
-        self.pre_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None
+        self.pre_hooks: dict[int, dict[int, Hook]] | None = None
         #: Node hooks (register_prehook, register_hook), as a pair of dictionaries.
-        self.hooks: tuple[dict[int, Any], dict[int, Any]] | None = None
+        self.hooks: tuple[dict[int, Hook], dict[int, Hook]] | None = None
         #: Outputs whose gradient a tensor keeps: {output number: weak reference to it}.
-        self.retained: dict[int, Any] | None = None
+        self.retained: dict[int, weakref.ref[Tensor]] | None = None
         self._metadata: dict[str, Any] | None = None
         if modes.current.anomaly:
             self._remember_origin()
@@ -122,16 +127,16 @@ class Node:
 
     # What a subclass does -------------------------------------------------------------------------
 
-    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run(self, cotangents: list[Any]) -> Sequence[Value | None]:
         """Return the gradients (arrays or None) for each edge, from arrays (or None) for each
         output."""
         raise NotImplementedError
 
-    def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run_graph(self, cotangents: list[Any]) -> Sequence[Tensor | None]:
         """Return the same gradients as recorded tensors, from tensors, for create_graph."""
         raise NotImplementedError
 
-    def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
+    def check_whole(self, output_nr: int, cotangents: Sequence[object]) -> None:
         """Refuse where what arrived at an output may not be its whole gradient."""
 
     def release(self) -> None:
@@ -167,15 +172,15 @@ class Node:
             self._metadata = {}
         return self._metadata
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after this node ran in backward."""
         return self._register(1, hook)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(grad_outputs)`` before this node runs in backward."""
         return self._register(0, hook)
 
-    def _register(self, which: int, hook: Callable[..., Any]) -> RemovableHandle:
+    def _register(self, which: int, hook: Hook) -> RemovableHandle:
         about_to_hook()
         if self.hooks is None:
             self.hooks = ({}, {})
@@ -200,7 +205,7 @@ class RemovableHandle:
 
     def __init__(self, hooks_dict: dict[int, Any], *, extra_dict: Any = None) -> None:
         self._hooks = hooks_dict
-        self._extra: Any = (
+        self._extra: tuple[dict[int, Any], ...] = (
             ()
             if extra_dict is None
             else ((extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict))
@@ -208,7 +213,7 @@ class RemovableHandle:
         self.id = next(self._ids)
 
     @classmethod
-    def on(cls, hooks: dict[int, Any], hook: Any, *extra: dict[int, Any]) -> RemovableHandle:
+    def on(cls, hooks: dict[int, Any], hook: object, *extra: dict[int, Any]) -> RemovableHandle:
         """Add ``hook`` to the dictionary ; the handle removes it, from ``extra`` too."""
         handle = cls(hooks, extra_dict=extra)
         hooks[handle.id] = hook
@@ -242,7 +247,7 @@ class AccumulateGrad(Node):
         super().__init__("torch::autograd::AccumulateGrad", [])
         self.sequence = _FIRST  # those that are ready run in the order of the edges
         self.variable = variable
-        self.post_hooks: dict[int, Any] | None = None
+        self.post_hooks: dict[int, Hook] | None = None
 
     def name(self) -> str:
         return self._name
@@ -312,7 +317,7 @@ def forget_hooks(t: Tensor) -> None:
         former.pre_hooks = former.post_hooks = None
 
 
-def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:
+def move_retained(old: Node, old_nr: int, new: Node, new_nr: int = 0) -> None:
     """Move a tensor's mark of retain_grad to the node of its new value."""
     if old.retained:
         kept = old.retained.pop(old_nr, None)
@@ -371,7 +376,7 @@ def check_inference(t: Tensor) -> None:
         raise RuntimeError(errors.INFERENCE_IN_PLACE)
 
 
-def check_in_place(t: Tensor, recorded: Any = None) -> None:
+def check_in_place(t: Tensor, recorded: object = None) -> None:
     """Refuse in-place ops where PyTorch does: leaves that require grad, and views of them.
 
     ``recorded`` says whether the op needs a gradient for any operand (default: for ``t``); an op

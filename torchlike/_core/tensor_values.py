@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -24,6 +24,55 @@ from torchlike._runtime import first_calls, late_checks
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 from torchlike._runtime.provided import Provided
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jax.typing import DTypeLike
+
+    from torchlike._core import devices
+    from torchlike._core.cells import Array
+    from torchlike._core.size import Size
+    from torchlike.tensor import Tensor
+
+
+class TensorFields(TensorMethods):
+    """What the parts of Tensor ask of the whole. It is there for type checkers alone."""
+
+    if TYPE_CHECKING:
+        _storage: Storage
+        _view: View | None
+        _base: Tensor | None
+        _grad: Tensor | None
+        _requires_grad: bool
+        _is_data: bool
+        _handles: bool
+
+        @property
+        def dtype(self) -> dtypes.dtype: ...
+        @property
+        def device(self) -> devices.device: ...
+        @property
+        def shape(self) -> Size: ...
+        @property
+        def layout(self) -> layouts.layout: ...
+        @property
+        def requires_grad(self) -> bool: ...
+        @property
+        def is_leaf(self) -> bool: ...
+        @property
+        def is_cpu(self) -> bool: ...
+        @property
+        def is_meta(self) -> bool: ...
+
+        def _read(self) -> Any: ...
+        def _value_now(self) -> Any: ...
+        def _host_view(self) -> np.ndarray | None: ...
+        def dim(self) -> int: ...
+        def numel(self) -> int: ...
+        @classmethod
+        def _on(cls, storage: Storage, view: View | None = None) -> Any: ...
+
+
 # -- in its storage --------------------------------------------------------------------------------
 
 #: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
@@ -33,13 +82,10 @@ _MOST_SHOWN = 1 << 16
 about_to_write_data = Provided("is called before a tensor is written to through ``.data``")
 
 
-class StoredValues(TensorMethods):
+class StoredValues(TensorFields):
     """Read and write the array that ``Tensor`` shows of its storage."""
 
-    _storage: Storage
-    _view: View | None
-
-    def _read(self: Any) -> Any:
+    def _read(self) -> Any:
         """Return the value as a jax array of this tensor's shape (a tracer while capturing)."""
         storage, view = self._storage, self._view
         if view is None:
@@ -67,7 +113,7 @@ class StoredValues(TensorMethods):
             view.cached = device_array(view.cached)
         return view.cached
 
-    def _value_now(self: Any) -> Any:
+    def _value_now(self) -> Any:
         """Return the value as compiled forms take it: a jax array (a tracer) or a host value."""
         storage, view = self._storage, self._view
         if view is None:
@@ -87,7 +133,7 @@ class StoredValues(TensorMethods):
             )
         return view.cached
 
-    def _part_of(self: Any, cell: np.ndarray) -> np.ndarray | None:
+    def _part_of(self, cell: np.ndarray) -> np.ndarray | None:
         """Return this view's part of a host value of its storage, in memory order; None where NumPy
         cannot show it."""
         view = self._view
@@ -104,7 +150,7 @@ class StoredValues(TensorMethods):
         width = cell.itemsize
         return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
 
-    def _host_view(self: Any) -> np.ndarray | None:
+    def _host_view(self) -> np.ndarray | None:
         """Return this tensor as a NumPy view on its host buffer; None where NumPy has no such
         view."""
         storage, view = self._storage, self._view
@@ -122,7 +168,7 @@ class StoredValues(TensorMethods):
             return None
         return views.host_view(host, view.geometry, self.dtype.numpy)
 
-    def _write(self: Any, array: Any) -> None:
+    def _write(self, array: Any) -> None:
         """Replace this tensor's value (already of its shape and dtype) in its storage.
 
         The one writer: alone decides whether the whole cell takes the array, a kind of cell writes
@@ -162,7 +208,7 @@ class StoredValues(TensorMethods):
         write = views.writer(view.steps, donate)
         storage.write(write(storage.read(), array, *view.dynamic))
 
-    def jax(self: Any) -> Any:
+    def jax(self) -> Any:
         """Return the value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has
         no history: gradients end there.
 
@@ -222,7 +268,7 @@ _LOST_GRADIENT = (
 DLPACK_CPU = (1, 0)
 
 
-def _read_only(value: Any) -> np.ndarray:
+def _read_only(value: Array) -> np.ndarray:
     """Return a value on the host that nobody may write: a view of it where it is a NumPy array."""
     if type(value) is np.ndarray:
         value = value.view()
@@ -238,12 +284,10 @@ def _keep_read(storage: Storage, value: np.ndarray) -> None:
         storage.cell = value
 
 
-class PythonValues(TensorMethods):
+class PythonValues(TensorFields):
     """What `Tensor` has of them."""
 
-    def _value(
-        self: Any, asked: str, instead: str = "torchlike.where or torchlike.cond"
-    ) -> np.ndarray:
+    def _value(self, asked: str, instead: str = "torchlike.where or torchlike.cond") -> np.ndarray:
         """Return the value on the host, read-only. Raise JitCaptureError while capturing, as there
         is none, unless the code itself has just made the tensor of it (`literals`). Where a check
         of values has failed in a compiled program that has run, raise its error."""
@@ -252,7 +296,7 @@ class PythonValues(TensorMethods):
             late_checks.look(at_read=True)
         return found
 
-    def _value_read(self: Any, asked: str, instead: str) -> np.ndarray:
+    def _value_read(self, asked: str, instead: str) -> np.ndarray:
         capture = modes.current.capture
         if capture is not None:
             known = _literal_of(self._storage) if self._view is None else None
@@ -283,13 +327,13 @@ class PythonValues(TensorMethods):
         return found
 
     @property
-    def _cdata(self: Any) -> int:
+    def _cdata(self) -> int:
         """A number that is this very tensor's while it lives: code compares it to learn whether
         two tensors are one. While capturing it would tell an argument from itself."""
         modes.running_capture().refuse_value("._cdata", "`is`")
         return id(self)
 
-    def item(self: Any) -> Any:
+    def item(self) -> Any:
         """Return the single element as a Python number; raise RuntimeError unless there is exactly
         one.
 
@@ -308,7 +352,7 @@ class PythonValues(TensorMethods):
                 raise
             return self.reshape(1).item()
 
-    def tolist(self: Any) -> Any:
+    def tolist(self) -> Any:
         """Return the elements as (nested) Python lists; a number for a 0-dim tensor. RuntimeError
         for a class with ``__torch_dispatch__``.
 
@@ -325,7 +369,7 @@ class PythonValues(TensorMethods):
             values = values.astype(np.float32)
         return values.tolist()
 
-    def numpy(self: Any, *, force: Any = False) -> np.ndarray:
+    def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return a NumPy array that shares this tensor's memory: each side sees the other's writes.
 
         RuntimeError when the tensor requires grad (unless ``force``, which also copies from an
@@ -355,7 +399,7 @@ class PythonValues(TensorMethods):
             return host[...]
         return views.host_view(host, self._view.geometry, self.dtype.numpy)
 
-    def __array__(self: Any, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         """Return the array that NumPy's functions take: ``numpy()``, or a copy where one is asked
         for or needed.
 
@@ -380,7 +424,7 @@ class PythonValues(TensorMethods):
             values = np.ascontiguousarray(values.transpose(memory)).transpose(np.argsort(memory))
         return values.astype(dtype)
 
-    def _check_numpy(self: Any, force: Any = False) -> None:
+    def _check_numpy(self, force: bool = False) -> None:
         """Raise the errors of ``numpy()``: for memory that NumPy cannot hold, and without ``force``
         for what would be lost on the way."""
         if self._handles:
@@ -400,7 +444,7 @@ class PythonValues(TensorMethods):
             conjugated = self._view.is_conjugated
             raise RuntimeError(errors.NUMPY_CONJUGATED if conjugated else errors.NUMPY_NEGATED)
 
-    def __dlpack__(self: Any, **kwargs: Any) -> Any:
+    def __dlpack__(self, **kwargs: Any) -> Any:
         """Return a capsule with this tensor's memory, where NumPy can hold it on the CPU; else with
         its value.
 
@@ -426,19 +470,19 @@ class PythonValues(TensorMethods):
             return self.resolve_neg().numpy().__dlpack__(**kwargs)
         return self._read().__dlpack__(**kwargs)
 
-    def __dlpack_device__(self: Any) -> tuple[Any, ...]:
+    def __dlpack_device__(self) -> tuple[object, ...]:
         if self.is_meta:
             raise ValueError("Unknown device type meta for Dlpack")
         if self.is_cpu:
             return DLPACK_CPU
         return self._read().__dlpack_device__()
 
-    def _one_element(self: Any, asked: str) -> Any:
+    def _one_element(self, asked: str) -> Any:
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self._value(asked).item()
 
-    def _real_element(self: Any, asked: str, c_name: str) -> float:
+    def _real_element(self, asked: str, c_name: str) -> float:
         """Return the single element without an imaginary part of zero; raise RuntimeError if it has
         another."""
         value = self._one_element(asked)
@@ -448,51 +492,51 @@ class PythonValues(TensorMethods):
             raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
         return value.real
 
-    def __bool__(self: Any) -> bool:
+    def __bool__(self) -> bool:
         n = self.numel()
         if n != 1:
             what = "no values" if n == 0 else "more than one value"
             raise RuntimeError(errors.AMBIGUOUS_BOOL.format(what=what))
         return bool(self._value("bool(tensor)").item())
 
-    def __int__(self: Any) -> int:
+    def __int__(self) -> int:
         return int(self._real_element("int(tensor)", "int64_t"))
 
-    def __float__(self: Any) -> float:
+    def __float__(self) -> float:
         self._warn_of_lost_gradient()
         return float(self._real_element("float(tensor)", "double"))
 
-    def __complex__(self: Any) -> complex:
+    def __complex__(self) -> complex:
         self._warn_of_lost_gradient()
         return complex(self._one_element("complex(tensor)"))
 
-    def _warn_of_lost_gradient(self: Any) -> None:
+    def _warn_of_lost_gradient(self) -> None:
         if self.requires_grad and modes.current.grad_enabled:
             errors.warn_once(_LOST_GRADIENT, UserWarning, stacklevel=3)
 
-    def __index__(self: Any) -> int:
+    def __index__(self) -> int:
         if self.numel() != 1 or self.dtype.category > 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self._value("a tensor used as a Python index").item())
 
-    def __len__(self: Any) -> int:
+    def __len__(self) -> int:
         shape = self.shape
         if not shape:
             raise TypeError("len() of a 0-d tensor")
         return tuple.__getitem__(shape, 0)
 
-    def __delitem__(self: Any, item: Any) -> None:
+    def __delitem__(self, item: object) -> None:
         raise TypeError("Tensor does not support deleting items")
 
-    def __iter__(self: Any) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         if not self.dim():
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
-    def __reversed__(self: Any) -> Any:
+    def __reversed__(self) -> Any:
         return self.flip(0) if self.dim() else self
 
-    def __contains__(self: Any, element: Any) -> Any:
+    def __contains__(self, element: object) -> bool:
         if isinstance(element, (PythonValues, int, float, complex, np.generic)):
             found: Any = self == element
             return bool(found.any())

@@ -10,8 +10,8 @@ fuses them. Composites with a policy look at the state themselves (0.1 of their 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,12 +21,17 @@ from torchlike._core.dispatch.registry import OPS
 from torchlike._core.dispatch.spec import AUTOCAST, has_autocast
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    from torchlike._core.dispatch.executable import Executable
+
+T = TypeVar("T")
+
 
 class State(NamedTuple):
     """What is on in a thread: whose policies, and the lower dtype."""
 
     device: str
-    dtype: Any
+    dtype: np.dtype
 
     def casting(self, pure: Callable[..., Any], name: str) -> Callable[..., Any]:
         """Return an op's pure function with the casts of this state."""
@@ -63,7 +68,7 @@ _CAST = frozenset(map(np.dtype, (jnp.bfloat16, np.float16, np.float32)))
 _FLOAT32 = np.dtype(np.float32)
 
 
-def _target(policy: str, state: State, present: Iterable[Any]) -> Any:
+def _target(policy: str, state: State, present: Collection[np.dtype]) -> np.dtype:
     if policy == "low":
         return state.dtype
     return _FLOAT32 if policy == "float32" or _FLOAT32 in present else state.dtype
@@ -75,17 +80,17 @@ def _target(policy: str, state: State, present: Iterable[Any]) -> Any:
 class _AutocastCache(dict[Any, Any]):
     """The cache of an op while some thread has autocast on: one for each state."""
 
-    def __init__(self, plain: dict[Any, Any]) -> None:
+    def __init__(self, plain: dict[Hashable, Executable]) -> None:
         super().__init__()
         self.plain = plain
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: Hashable, default: Any = None) -> Any:
         state = modes.current.autocast
         if state is None:
             return self.plain.get(key, default)
         return dict.get(self, (state, key), default)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Hashable, value: Executable) -> None:
         state = modes.current.autocast
         if state is None:
             self.plain[key] = value
@@ -143,7 +148,7 @@ def _cast_tensors(value: Any, cast: Callable[[Tensor], Tensor]) -> Any:
     return value
 
 
-def _tensors(value: Any) -> Any:
+def _tensors(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
     elif type(value) in (list, tuple):
@@ -158,8 +163,8 @@ def asks_of(name: str) -> bool:
 
 
 def cast_arguments(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    name: str, args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]] | None:
     """Cast the arguments of an op as the thread's present autocast state asks for; return None
     where it asks nothing."""
     if not asks_of(name):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -24,6 +24,14 @@ from torchlike._core.errors import NO_DATA, NO_ITEM
 from torchlike._core.storage import Storage
 from torchlike._core.storage import _rebuild_meta as rebuild_meta
 
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
+
+    from torchlike._core.cells import Argument, Execute, Result, Value, Write
+    from torchlike._core.dispatch.record import OpNode
+    from torchlike._core.views import View
+    from torchlike.tensor import Tensor
+
 
 class MetaArray(StandIn):
     """A shape and a dtype without values."""
@@ -31,27 +39,29 @@ class MetaArray(StandIn):
     __slots__ = ()
     has_address = False
 
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike) -> None:
         self.shape = tuple(shape)
         self.dtype = np.dtype(dtype)
 
-    def astype(self, dtype: Any) -> MetaArray:
+    def astype(self, dtype: DTypeLike) -> MetaArray:
         return MetaArray(self.shape, dtype)
 
-    def reshape(self, *shape: Any) -> MetaArray:
+    def reshape(self, *shape: int | tuple[int, ...]) -> MetaArray:
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         return call(lambda x: x.reshape(wanted), self)
 
-    def __getitem__(self, index: Any) -> MetaArray:
+    def __getitem__(self, index: object) -> MetaArray:
         return call(lambda x: x[index], self)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
         raise NotImplementedError(NO_DATA)
 
     device = devices.META
 
     @classmethod
-    def execute(cls, exe: Any, arrays: list[Any], operands: Any, again: Callable[..., Any]) -> Any:
+    def execute(
+        cls, exe: Executable, arrays: list[Argument], operands: Sequence[object], again: Execute
+    ) -> Result:
         """Evaluate an executable abstractly. RuntimeError where another operand, other than a
         number or indices, has values."""
         for a in arrays:
@@ -60,21 +70,21 @@ class MetaArray(StandIn):
         return again(_abstract(exe), arrays, operands)
 
     @classmethod
-    def backward(cls, node: Any, cotangents: list[Any]) -> Any:
+    def backward(cls, node: OpNode, cotangents: list[Value]) -> Sequence[Value | None]:
         backward = _abstract(node.exe).backward(node.avals)
         return backward(node.saved, node.residuals, tuple(cotangents))
 
     @classmethod
-    def apply(cls, function: Callable[..., Any], arrays: list[Any]) -> Any:
+    def apply(cls, function: Callable[..., object], arrays: list[Argument]) -> Any:
         return call(function, *arrays)
 
-    def write_view(self, storage: Any, view: Any, array: Any, write: Callable[..., Any]) -> None:
+    def write_view(self, storage: Storage, view: View, array: Value, write: Write) -> None:
         storage.version += 1
 
-    def reduced(self, storage: Any) -> tuple[Any, ...]:
+    def reduced(self, storage: Storage) -> tuple[object, ...]:
         return _rebuilt, (self.shape, self.dtype, storage.strides)
 
-    def host_values(self, t: Any, asked: str, instead: str) -> np.ndarray:
+    def host_values(self, t: Tensor, asked: str, instead: str) -> np.ndarray:
         if t.numel() == 1 and asked != ".tolist()":
             raise RuntimeError(NO_ITEM)
         raise NotImplementedError(NO_DATA)
@@ -83,16 +93,16 @@ class MetaArray(StandIn):
         return f"MetaArray({self.shape}, {self.dtype})"
 
 
-def _meta(aval: Any) -> MetaArray:
+def _meta(aval: jax.ShapeDtypeStruct) -> MetaArray:
     return MetaArray(aval.shape, aval.dtype)
 
 
-def involved(arrays: Any) -> bool:
+def involved(arrays: object) -> bool:
     """Return whether a pytree of operands holds a MetaArray."""
     return any(type(a) is MetaArray for a in jax.tree_util.tree_leaves(arrays))
 
 
-def call(function: Callable[..., Any], *arrays: Any) -> Any:
+def call(function: Callable[..., object], *arrays: object) -> Any:
     """Evaluate ``function(*arrays)`` without computing: return MetaArrays for the results."""
     return jax.tree_util.tree_map(_meta, jax.eval_shape(function, *arrays))
 

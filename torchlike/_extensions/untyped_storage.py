@@ -78,7 +78,7 @@ class UntypedStorage:
         return self._storage.host is None
 
     @classmethod
-    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+    def _new_shared(cls, size: int, *, device: str | devices.device = "cpu") -> UntypedStorage:
         """Allocate a storage of ``size`` bytes, zeros, in memory that processes share. RuntimeError
         where there is none."""
         block = shared_memory.allocate(size)
@@ -109,7 +109,7 @@ class UntypedStorage:
         self._check_memory("call _write_file()")
         raise NotImplementedError("UntypedStorage._write_file(): use torch.save")
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         """Return a byte as a number, or the bytes of a slice as a storage on the same memory.
 
         IndexError out of range; RuntimeError for a slice with a step.
@@ -274,7 +274,7 @@ class _Bytes(UntypedStorage):
 
     size = __len__ = nbytes
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         found = super().__getitem__(index)
         if self._private and isinstance(index, slice):
             return _Bytes(np.array(found._memory))

@@ -11,11 +11,19 @@ the op's spec and its static arguments; one marked ``whatever_the_operands``, fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import layouts, views
 from torchlike._core.dispatch.spec import lay_out_loop
 from torchlike._core.overrides import TENSOR_TYPES
+
+if TYPE_CHECKING:
+    from torchlike._core.cells import Result
+    from torchlike._core.dispatch.spec import OpSpec, Statics
+    from torchlike.tensor import Tensor
+
+    #: The operands of an op: tensors, numbers and None, as its schema takes them.
+    Operands = Sequence[Any]
 
 
 def whatever_the_operands(rule: Any) -> Any:
@@ -26,7 +34,7 @@ def whatever_the_operands(rule: Any) -> Any:
 
 
 @lay_out_loop.by
-def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def of_loop(result: Result, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
 
     Operands of one shape that are all row-major or channels last give such a result, and those that
@@ -72,18 +80,18 @@ def _is_channels_last(g: views.Geometry) -> bool:
     return views.is_contiguous(tuple(g.size[d] for d in order), tuple(g.stride[d] for d in order))
 
 
-def like_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def like_first(result: Tensor, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Give the result the memory order of the first operand, whose shape it has."""
     result._storage.strides = strides_like(operands[0]._geometry)
 
 
-def of_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def of_first(result: Result, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Order the result channels last where the first operand is: poolings, norms, resampling,
     padding."""
     _order(result, suggested_order(operands[0]._geometry))
 
 
-def of_first_row(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def of_first_row(result: Result, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Order the result as of_first does, for (N, C, L), which PyTorch pools as images (N, C, 1,
     L)."""
     size, stride, offset = operands[0]._geometry
@@ -97,7 +105,7 @@ def of_first_row(result: Any, operands: Sequence[Any], spec: Any, statics: Any) 
             t._storage.strides = views.dense_strides(t._storage.shape, (0, 2, 1))
 
 
-def of_query(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def of_query(result: Tensor, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Order the result as the query, whose shape it has, where PyTorch's fused attention runs on
     query, key, value and mask: 4-D, rows without gaps, one batch, one width of the heads, a mask
     that is a constant.
@@ -116,13 +124,13 @@ def of_query(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> N
         result._storage.strides = strides_like(query)
 
 
-def of_any(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def of_any(result: Result, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Order the result channels last where an operand is: a convolution's input or its weight."""
     suggested = (suggested_order(o._geometry) for o in operands if type(o) in TENSOR_TYPES)
     _order(result, next(filter(None, suggested), None))
 
 
-def of_all(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def of_all(result: Tensor, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Order the result channels last where all operands of its rank are: concatenation."""
     rank = len(result._storage.shape)
     whole = [o._geometry for o in operands if len(o._geometry.size) == rank]
@@ -130,7 +138,7 @@ def of_all(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> Non
 
 
 @whatever_the_operands
-def in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def in_columns(result: Result, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Order matrices column by column, as LAPACK writes them: results with the first operand's
     rank."""
     rank = len(operands[0]._geometry.size)
@@ -140,7 +148,7 @@ def in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) ->
 
 
 @whatever_the_operands
-def solution_in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def solution_in_columns(result: Result, operands: Operands, spec: OpSpec, statics: Statics) -> None:
     """Order the first result column by column, a batch of vectors too, whatever the operands'
     ranks."""
     x = result[0] if isinstance(result, tuple) else result
@@ -149,7 +157,7 @@ def solution_in_columns(result: Any, operands: Sequence[Any], spec: Any, statics
 
 
 @whatever_the_operands
-def solution_from_left(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+def solution_from_left(result: Result, operands: Operands, spec: OpSpec, statics: Statics) -> None:
     """Order the result as solution_in_columns does where ``left``, the first parameter, says so;
     else the transposed equation was solved, whose columns are rows."""
     if statics[0]:
@@ -163,7 +171,7 @@ def column_strides(size: tuple[int, ...]) -> tuple[int, ...]:
     return (*outer, by_row, by_column)
 
 
-def _order(result: Any, order: tuple[int, ...] | None) -> None:
+def _order(result: Result, order: tuple[int, ...] | None) -> None:
     """Order the results whose rank it fits, one without a batch like a batch of one."""
     if order is None:
         return
@@ -175,7 +183,9 @@ def _order(result: Any, order: tuple[int, ...] | None) -> None:
             t._storage.strides = views.dense_strides(size, tuple(d - 1 for d in order[1:]))
 
 
-def strides_like(model: views.Geometry, memory_format: Any = None) -> tuple[int, ...]:
+def strides_like(
+    model: views.Geometry, memory_format: layouts.memory_format | None = None
+) -> tuple[int, ...]:
     """Return the strides of a fresh tensor with the memory order of its model, without gaps."""
     size, stride, _ = model
     if memory_format is None or memory_format is layouts.preserve_format:

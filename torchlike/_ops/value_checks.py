@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,9 @@ from torchlike._runtime.mixed_operands import own_values
 from torchlike._runtime.value_check import DETAILS, Site
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    from torchlike._core.cells import Argument, Array
+
 #: Classes of operands that have values: a set look-up (0.2 us) rather than 3 us of tests. JAX's own
 #: is added when the first array comes, for naming it here would start a backend.
 _WITH_VALUES = {np.ndarray, type(None), *NUMBERS}
@@ -37,8 +40,8 @@ class Flag(NamedTuple):
     """What a traced check found: where the error would stand, whether it is due, its details."""
 
     site: Site
-    failed: Any
-    details: list[Any]
+    failed: jax.Array
+    details: list[jax.Array]
 
 
 class _Found(threading.local):
@@ -50,7 +53,7 @@ class _Found(threading.local):
 _found = _Found()
 
 
-def refuse_where(bad: Any, error: type[Exception], words: str, *picked: Any) -> None:
+def refuse_where(bad: Array, error: type[Exception], words: str, *picked: Array) -> None:
     """Raise ``error(words)`` where any element of ``bad`` is True.
 
     ``words`` is a template: ``{0}`` and so on are what stands in the arrays ``picked`` at the place
@@ -69,7 +72,12 @@ def refuse_where(bad: Any, error: type[Exception], words: str, *picked: Any) -> 
 
 
 def refuse_outside(
-    index: Any, low: int, high: int, error: type[Exception], words: str, besides: Any = None
+    index: Array,
+    low: int,
+    high: int,
+    error: type[Exception],
+    words: str,
+    besides: int | None = None,
 ) -> None:
     """Raise ``error(words)`` where an index array leaves ``[low, high)``; ``{0}`` is the first that
     does. An index ``besides`` is allowed. Indices of other dtypes are left to who reads them."""
@@ -82,7 +90,7 @@ def refuse_outside(
     refuse_where(bad if besides is None else bad & (values != besides), error, words, values)
 
 
-def _outside(values: Any, low: int, high: int) -> Any:
+def _outside(values: Any, low: int, high: int) -> Array:
     """Return where integers leave ``[low, high)``: in a trace by one unsigned comparison."""
     if _found.flags is None or values.dtype.itemsize < 4:
         return (values < low) | (values >= high)
@@ -103,7 +111,7 @@ def values_of(operand: Any) -> Any:
     return own_values(operand) if _found.flags is None else jnp.asarray(operand)
 
 
-def _flag(bad: Any, error: type[Exception], words: str, picked: Sequence[Any]) -> Flag:
+def _flag(bad: Array, error: type[Exception], words: str, picked: Sequence[Array]) -> Flag:
     failed, at, details = value_check.first(jnp.asarray(bad), [jnp.asarray(x) for x in picked])
     if "{at}" in words:
         words, details = words.replace("{at}", f"{{{len(details)}}}"), [*details, jnp.asarray(at)]
@@ -137,7 +145,7 @@ def _with_sizes(flags: list[Flag], operands: Sequence[Any]) -> list[Flag]:
 
 
 @run_check.by
-def run(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> None:
+def run(check: Callable[..., None], arrays: Sequence[Argument], key: Hashable) -> None:
     """Run ``check(*arrays)``, with the values of this call, or (in a capture) of each call of the
     program. ``key`` stands for all that the check depends on beside the arrays."""
     capture = modes.current.capture
@@ -166,7 +174,7 @@ def run(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) -> Non
             raise site.raised([int(d) for d in details])
 
 
-def refuse_unfit(value: Any, dtype: Any) -> None:
+def refuse_unfit(value: Any, dtype: np.dtype) -> None:
     """Raise RuntimeError where a 0-dim array that becomes elements of an array of ``dtype`` is out
     of its range (`casts.check_fits`)."""
     if _found.flags is None:
@@ -180,7 +188,7 @@ def refuse_unfit(value: Any, dtype: Any) -> None:
 
 
 def refuse_tensor(
-    t: Tensor, bad: Callable[[Any], Any], error: type[Exception], words: str, key: Hashable = ()
+    t: Tensor, bad: Callable[[Any], Array], error: type[Exception], words: str, key: Hashable = ()
 ) -> None:
     """Raise ``error(words)`` where ``bad``, a function of a tensor's values, is True.
 
@@ -188,7 +196,7 @@ def refuse_tensor(
     what ``bad`` depends on.
     """
 
-    def check(values: Any) -> None:
+    def check(values: Array) -> None:
         values = values_of(values)
         refuse_where(bad(values), error, words, values)
 
@@ -206,11 +214,11 @@ def require(holds: Tensor, error: type[Exception], message: str) -> None:
     refuse_tensor(holds, _is_zero, error, message.replace("{", "{{").replace("}", "}}"))
 
 
-def _is_zero(values: Any) -> Any:
+def _is_zero(values: jax.Array) -> jax.Array:
     return values == 0
 
 
-def refuse_unfit_tensor(t: Tensor, dtype: Any) -> None:
+def refuse_unfit_tensor(t: Tensor, dtype: np.dtype) -> None:
     """Apply `refuse_unfit` to the values of a tensor."""
     run(lambda value: refuse_unfit(value, dtype), [t._value_now()], ("unfit", dtype))
 
@@ -218,7 +226,7 @@ def refuse_unfit_tensor(t: Tensor, dtype: Any) -> None:
 class _TracedCheck:
     """Traces a check of arrays of some shapes and dtypes, as a function that gives flags."""
 
-    def __init__(self, check: Callable[..., None], arrays: Sequence[Any]) -> None:
+    def __init__(self, check: Callable[..., None], arrays: Sequence[Argument]) -> None:
         self.sites: list[Site] = []
         self._check = check
         self._is_none = [a is None for a in arrays]
@@ -226,7 +234,7 @@ class _TracedCheck:
         n = len(arrays) - sum(self._is_none)
         self._executable = Executable("ValueCheck", self._flat, 0, n, differentiable=False)
 
-    def _flags(self, *operands: Any) -> list[Flag]:
+    def _flags(self, *operands: object) -> list[Flag]:
         given = iter(operands)
         previous, _found.flags = _found.flags, []
         try:
@@ -238,19 +246,19 @@ class _TracedCheck:
         self.sites = [flag.site for flag in found]
         return found
 
-    def _flat(self, *operands: Any) -> tuple[Any, ...]:
+    def _flat(self, *operands: object) -> tuple[jax.Array, ...]:
         return tuple(
             [x for _, failed, details in self._flags(*operands) for x in (failed, *details)]
         )
 
-    def inlined(self, operands: Sequence[Any]) -> list[list[Any]]:
+    def inlined(self, operands: Sequence[Argument]) -> list[list[Any]]:
         """Take the check into the trace that runs; give its flags."""
         if self._jaxpr is None:
             self._jaxpr = jax.make_jaxpr(self._flat)(*map(_abstract, operands))
         closed = self._jaxpr
         return self._grouped(core.eval_jaxpr(closed.jaxpr, closed.consts, *operands))
 
-    def of_kind(self, kind: Any, operands: list[Any]) -> list[list[Any]]:
+    def of_kind(self, kind: type[cells.StandIn], operands: list[Any]) -> list[list[Any]]:
         """Give the flags of operands of a kind of cell: those of the first example that fails."""
         found = kind.outputs_of(self._executable, operands)
         return [
@@ -259,7 +267,7 @@ class _TracedCheck:
             for failed, _, details in [value_check.first(each[0], each[1:])]
         ]
 
-    def _grouped(self, flat: Sequence[Any]) -> list[list[Any]]:
+    def _grouped(self, flat: Sequence[Argument]) -> list[list[Any]]:
         values = iter(flat)
         return [[next(values) for _ in range(1 + len(site.floats))] for site in self.sites]
 
@@ -281,11 +289,11 @@ def _traced(check: Callable[..., None], arrays: Sequence[Any], key: Hashable) ->
     return found
 
 
-def _abstract(a: Any) -> Any:
+def _abstract(a: Any) -> object:
     return a if type(a) in NUMBERS else jax.ShapeDtypeStruct(a.shape, a.dtype)
 
 
-def _aval(a: Any) -> Any:
+def _aval(a: Any) -> Hashable:
     if a is None or type(a) in NUMBERS:
         return type(a)
     return tuple(a.shape), a.dtype

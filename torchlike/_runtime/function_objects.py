@@ -23,7 +23,7 @@ def copy_of(function: FunctionType, name: str) -> FunctionType:
     return made
 
 
-def _holds(cell: Any, function: FunctionType) -> bool:
+def _holds(cell: CellType, function: FunctionType) -> bool:
     try:
         return cell.cell_contents is function
     except ValueError:  # empty: the function is being made

@@ -49,7 +49,7 @@ class Provided:
         assert self.is_provided, f"not provided yet: {self.what}"
         return self.function
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.function(*args)
 
 
@@ -73,7 +73,7 @@ class Signal:
         """The rooms whose functions are called."""
         return [function.__module__ for function in self._functions]
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: object) -> None:
         for function in self._functions:
             function(*args)
 

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Protocol, TypeGuard
 
 import jax
+import numpy as np
 from jax import core
 
 from torchlike._runtime import targets
@@ -43,14 +44,14 @@ _FEWEST = _LEAST // 8
 _MOST = 384 << 20
 
 _enabled = False
-_free: deque[Any] = deque()
+_free: deque[jax.Array] = deque()
 
 
 class Recyclable(Protocol):
     """What gives large results: an executable."""
 
     #: {signature of operands: (kind of the result, how many there were)}
-    large: dict[Any, Any]
+    large: dict[Hashable, tuple[Hashable, int]]
     forward: Callable[..., Any]
 
     @property
@@ -65,12 +66,12 @@ def enable() -> None:
     _enabled = True
 
 
-def concerns(avals: Any) -> bool:
+def concerns(avals: Iterable[Any]) -> bool:
     """Return whether an op that is being traced for these results should ask `forward`."""
     return _enabled and targets.is_cpu() and any(_bytes(a.shape, a.dtype) >= _LEAST for a in avals)
 
 
-def forward(exe: Recyclable, arrays: list[Any]) -> Any:
+def forward(exe: Recyclable, arrays: Sequence[object]) -> Any:
     """Run ``exe.forward(*arrays)``, outside any capture, in the memory of an array put aside where
     there is one."""
     for a in arrays:
@@ -106,7 +107,7 @@ def put_aside(array: Any) -> None:
             _free.popleft()
 
 
-def _take(kind: Any) -> jax.Array | None:
+def _take(kind: Hashable) -> jax.Array | None:
     """Take out the array of that kind that was put aside last, which may still be in the
     processor's cache; return None where there is none."""
     others = []
@@ -122,7 +123,7 @@ def _take(kind: Any) -> jax.Array | None:
         _free.extend(reversed(others))
 
 
-def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
+def _signature(arrays: Sequence[object]) -> tuple[Hashable, ...] | None:
     """Return the key on which the result's shape and dtype depend; None where an operand has no
     values."""
     key = []
@@ -136,13 +137,13 @@ def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
-def _kind(array: Any) -> tuple[Any, ...]:
+def _kind(array: jax.Array) -> tuple[Hashable, ...]:
     return array.shape, array.dtype, array.sharding
 
 
-def _is_concrete(a: Any) -> bool:
+def _is_concrete(a: object) -> TypeGuard[jax.Array]:
     return isinstance(a, jax.Array) and not isinstance(a, core.Tracer)
 
 
-def _bytes(shape: Any, dtype: Any) -> int:
+def _bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
     return math.prod(shape) * dtype.itemsize

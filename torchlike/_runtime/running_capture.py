@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+_T = TypeVar("_T")
 
 
 class RunningCapture(Protocol):
@@ -80,7 +82,7 @@ class RunningCapture(Protocol):
     def adopt_view(self, t: Any) -> None:
         """Note a tensor that was made on a storage that may be from outside."""
 
-    def place_asked(self, t: Any, sharding: Any) -> None:
+    def place_asked(self, t: Any, sharding: object) -> None:
         """Note that code asked on which devices a tensor lies, and was told ``sharding`` (None: on
         one)."""
 
@@ -95,10 +97,10 @@ class RunningCapture(Protocol):
 
     # -- what tensors are changed in ---------------------------------------------------------------
 
-    def slot_read(self, owner: Any, name: str) -> None:
+    def slot_read(self, owner: object, name: str) -> None:
         """Note that an attribute that holds a tensor is being looked up."""
 
-    def slot_write(self, owner: Any, name: str) -> None:
+    def slot_write(self, owner: object, name: str) -> None:
         """Note that an attribute that holds a tensor is about to be bound."""
 
     def data_write(self, t: Any, value: Any) -> None:
@@ -138,16 +140,16 @@ class RunningCapture(Protocol):
 
     # -- Python ------------------------------------------------------------------------------------
 
-    def read_attribute(self, owner: Any, name: str) -> None:
+    def read_attribute(self, owner: object, name: str) -> None:
         """Note that a plain attribute of a module is being looked up."""
 
-    def write_attribute(self, owner: Any, name: str) -> None:
+    def write_attribute(self, owner: object, name: str) -> None:
         """Note that a plain attribute of a module is about to be set."""
 
-    def table_write(self, owner: Any, table: Any, what: str) -> None:
+    def table_write(self, owner: object, table: object, what: str) -> None:
         """Note that a table of parameters, children, hooks or groups is about to change."""
 
-    def module_made(self, module: Any) -> None:
+    def module_made(self, module: object) -> None:
         """Note that a module is being made."""
 
     def graph_asked(self) -> None:
@@ -156,13 +158,15 @@ class RunningCapture(Protocol):
     def retains_grad_seen(self, t: Any) -> None:
         """Note that a tensor is asked whether it keeps its gradient."""
 
-    def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+    def setting_seen(
+        self, name: str, ask: Callable[[], object], tell: Callable[[Any], None]
+    ) -> None:
         """Note that a switch is about to be read or set."""
 
-    def enter_module(self, module: Any) -> None:
+    def enter_module(self, module: object) -> None:
         """Note that a module is being called."""
 
-    def enter_optimizer(self, optimizer: Any) -> None:
+    def enter_optimizer(self, optimizer: object) -> None:
         """Note that an optimizer takes a step."""
 
     # -- host values -------------------------------------------------------------------------------
@@ -174,7 +178,7 @@ class RunningCapture(Protocol):
     def do_not_repeat(self, why: str) -> None:
         """Note that the next call will want another program."""
 
-    def undo_on_failure(self, owner: Any, undo: Callable[[], None]) -> None:
+    def undo_on_failure(self, owner: object, undo: Callable[[], None]) -> None:
         """Call ``undo`` where the capture fails."""
 
     # -- out of sight ------------------------------------------------------------------------------
@@ -189,7 +193,7 @@ class RunningCapture(Protocol):
         see."""
         return nullcontext()
 
-    def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
+    def unseen(self, function: Callable[..., _T], *args: object) -> _T:
         """Return ``function(*args)`` while `paused`."""
         return function(*args)
 
@@ -198,7 +202,7 @@ class RunningCapture(Protocol):
     def refuse(self, asked: str, instead: str, lines: str | None = None) -> None:
         """Raise JitCaptureError: ``asked`` cannot be compiled."""
 
-    def refuse_value(self, asked: str, instead: str) -> Any:
+    def refuse_value(self, asked: str, instead: str) -> None:
         """Raise JitCaptureError: ``asked`` needs a value, and there is none yet."""
 
     def remember_refusal(self, error: Any) -> None:

@@ -13,7 +13,6 @@ which only a program of its own can be: in a captured graph the op is like any o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
@@ -34,14 +33,16 @@ class AsOneRow:
 
     __slots__ = ("__weakref__", "_flat", "plain")
 
-    def __init__(self, plain: Callable[[Any], Any], pure: Callable[[Any], Any]) -> None:
-        def flat(x: Any) -> jax.Array:
+    def __init__(
+        self, plain: Callable[[jax.Array], jax.Array], pure: Callable[[jax.Array], jax.Array]
+    ) -> None:
+        def flat(x: jax.Array) -> jax.Array:
             return pure(x.reshape(-1)).reshape(x.shape)
 
         self.plain = plain
         self._flat = first_calls.jit(flat, name=pure.__name__, compiler_options=_OPTIONS)
 
-    def __call__(self, x: Any) -> jax.Array:
+    def __call__(self, x: jax.Array) -> jax.Array:
         if isinstance(x, core.Tracer):  # whose sizes may be symbols
             return self.plain(x)
         shape = x.shape
@@ -49,6 +50,6 @@ class AsOneRow:
             return self._of_short_rows(x)
         return self.plain(x)
 
-    def _of_short_rows(self, x: Any) -> jax.Array:
+    def _of_short_rows(self, x: jax.Array) -> jax.Array:
         # Within a trace the form would be a part of its program, which takes no options.
         return self._flat(x) if targets.is_cpu() and trace_state_clean() else self.plain(x)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from torchlike._core import errors, modes
@@ -21,6 +21,9 @@ from torchlike._core.storage import Storage
 from torchlike._core.tensor_values import about_to_write_data
 from torchlike.autograd.saved_names import ShownNode, show_as
 from torchlike.tensor import Tensor
+
+if TYPE_CHECKING:
+    from torchlike._core.cells import Value
 
 _MOST = 8
 _looked = 0
@@ -34,17 +37,17 @@ class _Written:
 
     __slots__ = ()
 
-    def run(self: Any, cotangents: list[Any]) -> Sequence[Any]:
+    def run(self: Any, cotangents: list[Any]) -> Sequence[Value | None]:
         _tell(self)
         return super().run(cotangents)  # type: ignore[misc]
 
-    def run_graph(self: Any, cotangents: list[Tensor | None]) -> Sequence[Any]:
+    def run_graph(self: Any, cotangents: list[Tensor | None]) -> Sequence[Tensor | None]:
         _tell(self)
         return super().run_graph(cotangents)  # type: ignore[misc]
 
 
 @functools.cache
-def _written(kind: type[OpNode]) -> type[Any]:
+def _written(kind: type[OpNode]) -> type[OpNode]:
     found = type(kind.__name__, (_Written, kind), {"__slots__": ()})
     if kind is OpNode:
         show_as(found, type(ShownNode.__name__, (_Written, ShownNode), {"__slots__": ()}))

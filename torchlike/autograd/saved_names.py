@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -23,13 +23,18 @@ from torchlike._core.tape import Node
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import wrap
 
+if TYPE_CHECKING:
+    from torchlike._core.dispatch.executable import Executable
+    from torchlike._core.dispatch.record import OpNode
+    from torchlike._core.dispatch.spec import OpSpec
+
 #: Static arguments that no node of PyTorch's keeps.
 _UNSAVED = frozenset(("dtype", "layout"))
-_DIMS: Any = typing.get_args(Dims)[1]
+_DIMS: object = typing.get_args(Dims)[1]
 _SIZES = "_sym_sizes"
 
 
-def names_of(node: Any) -> dict[str, tuple[str, int]]:
+def names_of(node: OpNode) -> dict[str, tuple[str, int]]:
     """Return the names of what a node has saved: name -> ("operand", position), ("sizes",
     position), ("static", position) or ("result", 0)."""
     exe = node.exe
@@ -55,7 +60,7 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
     return found
 
 
-def order_of_saving(exe: Any) -> list[int]:
+def order_of_saving(exe: Executable) -> list[int]:
     """Return the places among what an executable keeps in the order in which PyTorch's node saves
     them: by name, so that ``a * b`` packs ``other`` before ``self``."""
     places = list(range(len(exe.saved) if exe.rule is None else 1))
@@ -67,7 +72,7 @@ def order_of_saving(exe: Any) -> list[int]:
     return places
 
 
-def _ever_kept(exe: Any, spec: Any) -> set[int]:
+def _ever_kept(exe: Executable, spec: OpSpec) -> set[int]:
     """Return the positions of the operands that the node keeps, or would if other gradients were
     wanted."""
     ever = set(exe.saved)
@@ -86,7 +91,7 @@ def is_scalar(exe: Any, place: int) -> bool:
     return not exe.options[0].wrapped_mask >> place & 1
 
 
-def static_of(exe: Any, place: int) -> Any:
+def static_of(exe: Any, place: int) -> object:
     """Return a static argument as the user gave it, one dimension as a tuple."""
     spec, statics, _ = exe.options
     value = statics[place]

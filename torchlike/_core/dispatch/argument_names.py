@@ -47,7 +47,7 @@ def with_synonyms(
         known = {**numpys, **known}
 
     @functools.wraps(fn)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> object:
         given = kwargs
         if kwargs and known and not own.issuperset(kwargs):
             kwargs = _renamed(kwargs, known)
@@ -62,10 +62,10 @@ def with_synonyms(
     return function
 
 
-def _renamed(kwargs: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
+def _renamed(kwargs: dict[str, object], known: dict[str, str]) -> dict[str, object]:
     """Rename arguments to PyTorch's names; one that is given by both stays, for the function to
     refuse."""
-    renamed: dict[str, Any] = {}
+    renamed: dict[str, object] = {}
     for key, value in kwargs.items():
         name = known.get(key, key)
         renamed[key if name != key and (name in kwargs or name in renamed) else name] = value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -30,11 +30,19 @@ from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from torchlike._core.cells import Argument, Result
+    from torchlike._core.dispatch.spec import Statics
+
+#: A public function, of arguments and results of its own.
+Function = Callable[..., Any]
+
+
 _new = object.__new__
 _ndarray = np.ndarray
 
 
-def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any]:
+def function_of(spec: OpSpec, schema: Schema | None = None) -> Function:
     """Return the public function of an op, also its Tensor method unless that has a schema of its
     own."""
     schema = schema or spec.schema
@@ -44,7 +52,7 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
     operands_first = schema.operand_positions == tuple(range(n_operands))
     only_operands = operands_first and n_operands == arity
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> object:
         out = None
         bound = args
         if kwargs:
@@ -80,7 +88,7 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
     return dress(function, spec, "")
 
 
-def method_of(spec: OpSpec, function: Callable[..., Any]) -> Callable[..., Any]:
+def method_of(spec: OpSpec, function: Function) -> Function:
     """Return the Tensor method of an op whose public function this is: another one only for an op
     with an old signature, which warnings show without the tensor in front."""
     schema = spec.schema.as_method(spec.name)
@@ -91,14 +99,12 @@ def method_of(spec: OpSpec, function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def with_numbers_first(
-    function: Any, names: tuple[str, ...], of_method: bool = False
-) -> Callable[..., Any]:
+def with_numbers_first(function: Any, names: tuple[str, ...], of_method: bool = False) -> Function:
     """Return a function of three tensors that takes PyTorch's old signatures too, where the numbers
     ``names`` stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
 
     @functools.wraps(function)
-    def reordered(*args: Any, **kwargs: Any) -> Any:
+    def reordered(*args: object, **kwargs: object) -> object:
         if len(args) > 3:
             numbers = [a for a in args if type(a) in NUMBERS]
             if len(args) - len(numbers) == 3 and len(numbers) <= len(names):
@@ -117,7 +123,7 @@ def with_numbers_first(
     return reordered
 
 
-def dress(function: Callable[..., Any], spec: OpSpec, suffix: str) -> Callable[..., Any]:
+def dress(function: Any, spec: OpSpec, suffix: str) -> Function:
     """Give a made function the op's name and documentation."""
     function.__name__ = function.__qualname__ = spec.name + suffix
     function.__doc__ = spec.fn.__doc__
@@ -126,11 +132,11 @@ def dress(function: Callable[..., Any], spec: OpSpec, suffix: str) -> Callable[.
     return function
 
 
-def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, Any, bool]:
+def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, bool, bool]:
     """Return the arrays of the operands, the mask of those that require grad, whether the op's rule
     of memory order has a say (an operand is a view or has its own order, or the rule is for all),
     and whether an array is a host value."""
-    arrays: list[Any] = []
+    arrays: list[Argument] = []
     mask = 0
     bit = 1
     strided = spec.lays_out
@@ -168,7 +174,9 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
     return arrays, mask, strided, on_host
 
 
-def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths: Any = ()) -> Any:
+def run(
+    spec: OpSpec, operands: Sequence[Any], statics: Statics, lengths: tuple[int, ...] = ()
+) -> Any:
     """Run an op on operands (tensors, numbers, None) and canonical statics."""
     arrays, mask, strided, on_host = gather_operands(spec, operands)
     if mask and not (modes.current.grad_enabled and spec.differentiable):
@@ -210,7 +218,7 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
 
 
 def run_without_arrays(
-    exe: Executable, arrays: list[Any], operands: Sequence[Any], name: str
+    exe: Executable, arrays: list[Argument], operands: Sequence[object], name: str
 ) -> Any:
     """Execute an op after a compiled form refused an operand that is no array."""
     try:
@@ -230,27 +238,29 @@ run_check = Provided("runs an op's check (of arrays, with a key) on the values o
 
 
 def check_values(
-    spec: OpSpec, arrays: Sequence[Any], statics: tuple[Any, ...], lengths: tuple[int, ...]
+    spec: OpSpec, arrays: Sequence[Argument], statics: Statics, lengths: tuple[int, ...]
 ) -> None:
     """Run the op's check of values on its arguments."""
 
-    def check(*arrays: Any) -> None:
+    def check(*arrays: Argument) -> None:
         grouped = group(arrays, lengths) if lengths else arrays
         spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]
 
     run_check(check, arrays, (spec, statics, lengths))
 
 
-def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...]) -> Any:
+def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: Statics) -> Any:
     """Run an op with list operands (cat, stack)."""
     flat, lengths = flatten_sequences(spec, operands)
     return run(spec, flat, statics, lengths)
 
 
-def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+def flatten_sequences(
+    spec: OpSpec, operands: Sequence[object]
+) -> tuple[list[object], tuple[int, ...]]:
     """Flatten the list operands; return them and their lengths (-1 for an operand that is no
     list)."""
-    flat: list[Any] = []
+    flat: list[object] = []
     lengths: list[int] = []
     for i, o in zip(spec.schema.operand_positions, operands, strict=True):
         if not spec.schema.kinds[i].sequence:
@@ -274,7 +284,7 @@ def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any],
     return flat, tuple(lengths)
 
 
-def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
+def coerce(spec: OpSpec, value: object, bit: int, before: Sequence[Argument]) -> Any:
     """Return the array or number for an operand that is neither a tensor nor a number that any
     tensor takes: None, a NumPy scalar, a number that must fit the first of the operands ``before``
     it. Refuse a mistake."""
@@ -353,12 +363,12 @@ def _from_jax(error: Exception) -> bool:
     return not module.startswith("torchlike")
 
 
-def mark_inference(result: Any) -> None:
+def mark_inference(result: Result) -> None:
     for t in result if isinstance(result, tuple) else (result,):
         t._inference = True
 
 
-def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
+def into_out(spec: OpSpec, operands: Sequence[object], statics: Statics, out: Any) -> Any:
     """Run ``op(…, out=out)``: write the results into ``out`` and return it."""
     outputs.check_overlap(out, operands, spec.name, spec.reorders, spec.in_place is not None)
     casts = spec.casts_out(*operands) if callable(spec.casts_out) else spec.casts_out

@@ -8,8 +8,8 @@ the device of its operands: moving there changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -29,15 +29,20 @@ from torchlike._runtime.jax_private.tracing import trace_state_clean
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from jax.typing import ArrayLike
+
+    from torchlike._core.cells import Value
+
 _ARRAYS = (jax.Array, np.ndarray)
-_copies: dict[Any, Executable] = {}
+_copies: dict[Hashable, Executable] = {}
 data_copied = Provided("is called once a tensor was copied to through ``.data``")
 #: ``copied(target, source, value)`` is what `copy_` writes of the source's value, or raises.
 copied = Provided("gives what `copy_` writes", lambda target, source, value: value)
 
 
 def copy_(
-    target: Tensor, source: Any, non_blocking: Any = False, *, expanded: Any = False
+    target: Tensor, source: Any, non_blocking: bool = False, *, expanded: bool = False
 ) -> Tensor:
     """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it.
 
@@ -160,10 +165,10 @@ def check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
         )
 
 
-_fits: dict[Any, Any] = {}
+_fits: dict[Hashable, first_calls.CompiledForm] = {}
 
 
-def _fitted(value: Any, target: Tensor) -> Any:
+def _fitted(value: Value | complex, target: Tensor) -> Any:
     """Broadcast and cast ``value`` to the size and dtype of ``target``; return it as it is where
     they agree."""
     size, dtype = target._geometry.size, target.dtype.numpy
@@ -174,7 +179,7 @@ def _fitted(value: Any, target: Tensor) -> Any:
     return first_calls.call(fit, value) if on_host else fit(value)
 
 
-def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.CompiledForm:
+def _fit(size: tuple[int, ...], dtype: np.dtype) -> first_calls.CompiledForm:
     """Return the compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:
@@ -183,8 +188,8 @@ def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.CompiledForm:
     return _fits[key]
 
 
-def _fit_pure(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
-    def fit(value: Any) -> Any:
+def _fit_pure(size: tuple[int, ...], dtype: np.dtype) -> Callable[[ArrayLike], jax.Array]:
+    def fit(value: ArrayLike) -> jax.Array:
         value = jnp.asarray(value)
         if value.ndim > len(size):
             value = value.reshape(value.shape[value.ndim - len(size) :])
@@ -205,10 +210,10 @@ class DeviceTransferNode(Node):
         super().__init__("ToCopyBackward0", [gradient_edge(t)])
         self.source = source
 
-    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run(self, cotangents: list[Any]) -> Sequence[Value | None]:
         return [array_to_device(cotangents[0], self.source)]
 
-    def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run_graph(self, cotangents: list[Any]) -> Sequence[Tensor | None]:
         return [tensor_to_device(cotangents[0], self.source)]
 
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import tree_util
 
 from torchlike._core import dtypes, modes
@@ -29,20 +30,37 @@ from torchlike._core.errors import check_bytes
 from torchlike._runtime import first_calls, recycling, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
 
-Aval = tuple[tuple[int, ...], Any]
+if TYPE_CHECKING:
+    from torchlike._core.cells import Argument, Value
+    from torchlike._runtime.first_calls.families import Family
+
+    #: What backward gives: a gradient for each wanted operand.
+    Gradients = tuple[jax.Array, ...]
+    #: The tree of a vjp, and for each leaf the operand that it is, or -1.
+    Plan = tuple[tree_util.PyTreeDef, tuple[int, ...]]
+
+#: The shape and dtype of an operand.
+Aval = tuple[tuple[int, ...], np.dtype]
+#: What an op's function gives.
+Traced = jax.Array | tuple[jax.Array, ...]
+#: A compiled form of it: JAX has no types for what it gives, an array or a tuple of arrays.
+Form = Callable[..., Any]
 
 
-def flatten(out: Any) -> tuple[Any, ...]:
+_T = TypeVar("_T")
+
+
+def flatten(out: _T | tuple[_T, ...]) -> tuple[_T, ...]:
     """Return the outputs of an op as a tuple (an op returns an array or a tuple of arrays)."""
     return out if isinstance(out, tuple) else (out,)
 
 
-def _strengthen(x: Any) -> jax.Array:
+def _strengthen(x: jax.Array) -> jax.Array:
     """Drop JAX's weak type: a Tensor's dtype is always its own."""
     return jax.lax.convert_element_type(x, x.dtype) if x.aval.weak_type else x
 
 
-def _conj(x: Any) -> jax.Array:
+def _conj(x: jax.Array) -> jax.Array:
     """Return the conjugate of a complex array, as PyTorch's gradients are the conjugates of JAX's
     cotangents, and a real one as it is."""
     return jnp.conj(x) if jnp.iscomplexobj(x) else x
@@ -59,18 +77,18 @@ def _unusable(aval: Aval) -> jax.Array:
     return jnp.full(shape, fill, dtype)
 
 
-def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
+def unwatched(function: Callable[..., _T]) -> Callable[..., _T]:
     """Hide ``function``, which JAX traces, from a running capture: it runs no user code."""
 
     @functools.wraps(function)
-    def traced(*args: Any) -> Any:
+    def traced(*args: object) -> _T:
         with modes.running_capture().paused():
             return function(*args)
 
     return traced
 
 
-def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
+def called(exe: Executable, form: Callable[..., _T], *args: object) -> _T:
     """Call ``form(*args)``, a compiled form of ``exe``, and hide it from a running capture where it
     runs no user code: seeing what JAX does there took a third of a GPT step's capture."""
     capture = modes.current.capture
@@ -79,13 +97,13 @@ def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
     return capture.unseen(form, *args)
 
 
-def _little(arguments: Any) -> float:
+def _little(arguments: object) -> float:
     """Return a short patience with NumPy (``first_calls.jit``), as backward computes the forward
     again."""
     return 0.5
 
 
-def _until_residuals(arguments: Any) -> float:
+def _until_residuals(arguments: tuple[object, Residuals | None, object]) -> float:
     """Return the patience with NumPy for such a backward: once the forward is compiled, it keeps
     residuals, and the backward of those is another program."""
     _, residuals, _ = arguments
@@ -102,18 +120,18 @@ class Residuals:
 
     __slots__ = ("arrays", "plan")
 
-    def __init__(self, arrays: tuple[Any, ...], plan: Any) -> None:
+    def __init__(self, arrays: tuple[jax.Array, ...], plan: Plan) -> None:
         self.arrays = arrays
         self.plan = plan  # (treedef, per leaf: index of the operand it is, or -1)
 
     @classmethod
-    def of(cls, vjp: Any, operands: tuple[Any, ...]) -> Residuals:
+    def of(cls, vjp: Callable[..., object], operands: tuple[Argument, ...]) -> Residuals:
         leaves, treedef = tree_util.tree_flatten(vjp)
         where = tuple(next((i for i, o in enumerate(operands) if o is leaf), -1) for leaf in leaves)
         kept = tuple(leaf for leaf, i in zip(leaves, where, strict=True) if i < 0)
         return cls(kept, (treedef, where))
 
-    def vjp(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
+    def vjp(self, operands: tuple[Argument, ...]) -> Callable[..., tuple[jax.Array, ...]]:
         treedef, where = self.plan
         arrays = iter(self.arrays)
         leaves = [next(arrays) if i < 0 else operands[i] for i in where]
@@ -122,11 +140,11 @@ class Residuals:
     def operands_used(self) -> frozenset[int]:
         return frozenset(i for i in self.plan[1] if i >= 0)
 
-    def tree_flatten(self) -> tuple[Any, ...]:
+    def tree_flatten(self) -> tuple[tuple[jax.Array, ...], Plan]:
         return self.arrays, self.plan
 
     @classmethod
-    def tree_unflatten(cls, plan: Any, arrays: Any) -> Residuals:
+    def tree_unflatten(cls, plan: Plan, arrays: Iterable[jax.Array]) -> Residuals:
         return cls(tuple(arrays), plan)
 
 
@@ -168,18 +186,18 @@ class Executable:
     def __init__(
         self,
         name: str,
-        pure: Callable[..., Any],
+        pure: Callable[..., Traced],
         mask: int,
         n_operands: int,
         *,
         saved: tuple[int, ...] | None = None,
-        rule: Callable[..., Any] | None = None,
-        residuals: Any = False,
+        rule: Callable[[jax.Array, jax.Array], jax.Array] | None = None,
+        residuals: bool = False,
         identity_grad_for: Callable[..., tuple[int, ...]] | None = None,
         free: tuple[int, ...] = (),
-        differentiable: Any = True,
+        differentiable: bool = True,
         library: bool = False,
-        forward_as: Callable[..., Any] | None = None,
+        forward_as: Callable[..., Form] | None = None,
     ) -> None:
         self.name = name
         #: The name of the op it belongs to; "" for views and backward passes.
@@ -198,34 +216,34 @@ class Executable:
         self.identity_grad_for = identity_grad_for
         #: Whether backward frees anything, so that a second one is PyTorch's error.
         self.saves = residuals or rule is not None or any(i not in free for i in self.saved)
-        self._backward: dict[Any, Callable[..., Any]] = {}
+        self._backward: dict[tuple[Aval | None, ...], Callable[..., Gradients]] = {}
         #: First calls of backward passes for other sizes, by the ranks and dtypes of ``unsaved``.
-        self._families: dict[Any, Any] = {}
-        self._donating: Any = None
-        self._into: Any = None
+        self._families: dict[Hashable, dict[Any, Family]] = {}
+        self._donating: Form | None = None
+        self._into: Form | None = None
         #: Whether it has given a large result, and of what kind for which operands (recycling.py).
         self.is_large = False
-        self.large: dict[Any, Any] = {}
+        self.large: dict[Hashable, tuple[Hashable, int]] = {}
         #: The same on the meta device, once made (meta.py).
-        self.abstract: Any = None
+        self.abstract: Executable | None = None
         #: Executables of this one's backward, for create_graph.
-        self.double: dict[Any, Executable] = {}
+        self.double: dict[Hashable, Executable] = {}
         #: False for an op whose derivative PyTorch does not define, though JAX would.
         self.differentiable = differentiable
         #: Executables of this one under ``jax.vmap`` and ``jax.jvp`` (dispatch/boxed.py).
-        self.transformed: dict[Any, Executable] = {}
+        self.transformed: dict[Hashable, Executable] = {}
         #: Whether the op gives a tuple; known once it was traced for a jvp.
-        self.has_tuple: Any = None
+        self.has_tuple: bool | None = None
         #: Of one under ``jax.jvp``: the function that gives outputs and tangents apart, and how
         #: many of its operands are primals.
-        self.pushed: tuple[Callable[..., Any], int] | None = None
+        self.pushed: tuple[Form, int] | None = None
         #: How many outputs, the first ones, ``jax.vmap`` left one value; known once traced.
         self.unmapped = 0
 
         pure = targets.precise(pure)
 
         @functools.wraps(pure)
-        def strong(*operands: Any) -> Any:
+        def strong(*operands: Argument) -> Traced:
             x64.require()
             out = pure(*operands)
             for o in flatten(out):  # while it is traced: XLA would end the process
@@ -235,21 +253,21 @@ class Executable:
                 return tuple(_strengthen(o) for o in out)
             return _strengthen(out)
 
-        self.pure = strong
+        self.pure: Form = strong
         #: Whether all of it is torchlike's own code, which nobody need watch being traced.
         self.library = library
         first = self._first_calls(strong)
         #: The forward for operands with host values among them, as in ``first_calls``.
         self.by_numpy = first.by_numpy
-        self.forward: Callable[..., Any] = _Unmade(self, "forward", first.form)
+        self.forward: Form = _Unmade(self, "forward", first.form)
         if forward_as is not None:  # forward_as(form, pure) is called in place of the form
             self.forward = _Unmade(self, "forward", lambda: forward_as(first.form(), strong))
-        self.forward_vjp: Callable[..., Any] = _Unmade(
+        self.forward_vjp: Callable[..., tuple[Any, Residuals | None]] = _Unmade(
             self, "forward_vjp", lambda: self._first_calls(self._forward_vjp, like=self).form()
         )
 
     def _first_calls(
-        self, function: Callable[..., Any], like: Any = None
+        self, function: Callable[..., object], like: Executable | None = None
     ) -> first_calls.FirstCalls:
         return first_calls.FirstCalls(
             self._traced(function),
@@ -264,14 +282,14 @@ class Executable:
         """Return the name of the op, for errors."""
         return self.op or (self.name if self.options is None else self.options[0].name)
 
-    def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _traced(self, function: Callable[..., _T]) -> Callable[..., _T]:
         function = targets.precise(function)
         return unwatched(function) if self.library else function
 
     # -- forward -----------------------------------------------------------------------------------
 
     @property
-    def donating(self) -> first_calls.CompiledForm:
+    def donating(self) -> Form:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
             self._donating = first_calls.jit(
@@ -280,20 +298,22 @@ class Executable:
         return self._donating
 
     @property
-    def into(self) -> Callable[..., Any]:
+    def into(self) -> Form:
         """``forward`` of all but the first argument, in the memory of that."""
         if self._into is None:
 
-            def pure(_: Any, *operands: Any) -> jax.Array:
+            def pure(_: jax.Array, *operands: Argument) -> Traced:
                 return self.pure(*operands)
 
             self._into = first_calls.jit(pure, name=self.name, donate_argnums=0, keep_unused=True)
         return self._into
 
-    def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
+    def _split(
+        self, operands: tuple[Argument, ...]
+    ) -> Callable[..., tuple[tuple[jax.Array, ...], Traced]]:
         """Return the function of the wanted operands alone; integer outputs are returned as aux."""
 
-        def of_wanted(*wanted: Any) -> tuple[Any, ...]:
+        def of_wanted(*wanted: jax.Array) -> tuple[tuple[jax.Array, ...], Traced]:
             merged = list(operands)
             for i, value in zip(self.wanted, wanted, strict=True):
                 merged[i] = value
@@ -303,7 +323,7 @@ class Executable:
 
         return of_wanted
 
-    def _forward_vjp(self, *operands: Any) -> tuple[Any, ...]:
+    def _forward_vjp(self, *operands: Argument) -> tuple[Traced, Residuals | None]:
         if targets.is_numpy():
             # Few calls on small arrays: backward computes the forward again. What jax.vjp saves
             # holds a program, and so would be for these sizes alone.
@@ -314,7 +334,7 @@ class Executable:
 
     # -- backward ----------------------------------------------------------------------------------
 
-    def backward(self, unsaved_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
+    def backward(self, unsaved_avals: tuple[Aval | None, ...]) -> Callable[..., Gradients]:
         """Return the compiled backward ``(saved, residuals, cotangents) -> gradients of the wanted
         operands``.
 
@@ -330,7 +350,7 @@ class Executable:
         but them, and are one family."""
         kinds = tuple([a and (len(a[0]), a[1]) for a in unsaved_avals])
 
-        def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
+        def make(sizes: tuple[Any, ...]) -> Callable[..., Gradients]:
             rest = iter(sizes)
             avals = tuple([k and (tuple(itertools.islice(rest, k[0])), k[1]) for k in kinds])
             return self._traced(functools.partial(self._run_backward, avals))
@@ -346,8 +366,8 @@ class Executable:
         )
 
     def passed_on(
-        self, saved: Any, avals: tuple[Aval | None, ...], cotangent: Any
-    ) -> tuple[Any, ...] | None:
+        self, saved: Sequence[Argument], avals: tuple[Aval | None, ...], cotangent: Value
+    ) -> tuple[Value, ...] | None:
         """Return the gradients, where all are the cotangent itself (compiled, each would be a copy
         of it); else None."""
         assert self.identity_grad_for is not None
@@ -359,12 +379,16 @@ class Executable:
         return (cotangent,) * len(self.wanted)
 
     def _run_backward(
-        self, unsaved_avals: tuple[Aval | None, ...], saved: Any, residuals: Any, cotangents: Any
-    ) -> tuple[Any, ...]:
+        self,
+        unsaved_avals: tuple[Aval | None, ...],
+        saved: Sequence[Any],
+        residuals: Residuals | None,
+        cotangents: Sequence[Any],
+    ) -> Gradients:
         x64.require()
         if self.rule is not None:
             return (_strengthen(self.rule(cotangents[0], saved[0])),)
-        operands: list[Any] = [None] * (len(self.saved) + len(self.unsaved))
+        operands: list[Argument] = [None] * (len(self.saved) + len(self.unsaved))
         for i, value in zip(self.saved, saved, strict=True):
             operands[i] = value
         unusable = {a: None if a is None else _unusable(a) for a in set(unsaved_avals)}
@@ -390,7 +414,9 @@ class Executable:
         )
         return tuple(_conj(g) for g in vjp(filled))
 
-    def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval | None, ...]]:
+    def save(
+        self, arrays: Sequence[Argument], out: Any
+    ) -> tuple[tuple[Argument, ...], tuple[Aval | None, ...]]:
         """Return what a node saves: (arrays to keep, avals of the operands that are not saved)."""
         if self.rule is not None:
             return (out,), ()
@@ -410,18 +436,18 @@ class _Unmade:
 
     __slots__ = ("__weakref__", "_exe", "_form", "_make", "_slot")
 
-    def __init__(self, exe: Executable, slot: str, make: Callable[[], Any]) -> None:
+    def __init__(self, exe: Executable, slot: str, make: Callable[[], Form]) -> None:
         self._exe, self._slot, self._make = exe, slot, make
-        self._form: Any = None
+        self._form: Form | None = None
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         if self._form is None:
             self._form = self._make()
             setattr(self._exe, self._slot, self._form)
         return self._form(*args)
 
 
-def _aval(x: Any) -> tuple[Any, ...] | None:
+def _aval(x: Argument) -> Aval | None:
     if x is None:
         return None
     if isinstance(x, (bool, int, float, complex)):

@@ -11,7 +11,7 @@ gradients the op is recorded like any other; what changes is whose history it be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import casts, cells, dtypes, errors, modes, tape, views
 from torchlike._core.dispatch import call
@@ -26,15 +26,22 @@ from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
 
-def in_place_variant(spec: OpSpec) -> Callable[..., Any]:
+    from torchlike._core.cells import Argument
+    from torchlike._core.dispatch.spec import Statics
+
+
+def in_place_variant(spec: OpSpec) -> Callable[..., Tensor]:
     """Return the in-place variant ``name_`` of an op, which writes into its first operand and gives
     it."""
     schema = spec.schema.as_method(f"{spec.name}_")
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
     by_position = schema.arity if schema.positional == schema.arity else -1
 
-    def variant(*args: Any, **kwargs: Any) -> Tensor:
+    def variant(*args: object, **kwargs: object) -> Tensor:
         if kwargs or len(args) != by_position:
             args = schema.bind(args, kwargs)
         target = args[0]
@@ -63,7 +70,7 @@ def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
 
 
 def update_with_sequences(
-    spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
+    spec: OpSpec, target: Tensor, operands: Sequence[object], statics: Statics
 ) -> Tensor:
     """Run ``update`` for an op with list operands."""
     flat, lengths = call.flatten_sequences(spec, operands)
@@ -73,8 +80,8 @@ def update_with_sequences(
 def update(
     spec: OpSpec,
     target: Tensor,
-    operands: Sequence[Any],
-    statics: tuple[Any, ...],
+    operands: Sequence[object],
+    statics: Statics,
     lengths: tuple[int, ...] = (),
 ) -> Tensor:
     """Run the in-place form of an op on ``target`` (its first operand)."""
@@ -126,8 +133,8 @@ def _update_cell(
     spec: OpSpec,
     exe: Executable,
     target: Tensor,
-    operands: Sequence[Any],
-    statics: Any,
+    operands: Sequence[object],
+    statics: Statics,
     lengths: tuple[int, ...],
 ) -> None:
     """Update a target without history and without view, the quick way: what `Tensor._write` would
@@ -161,7 +168,7 @@ def _update_cell(
 
 
 def _by_rule(
-    kind: Any, spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: Any
+    kind: Any, spec: OpSpec, target: Tensor, operands: Sequence[object], statics: Statics
 ) -> Tensor:
     """Return the result to be written where a kind of cell has a rule for the op. RuntimeError
     where the target would have to become another kind of tensor."""
@@ -186,7 +193,7 @@ def _by_rule(
 
 
 def in_place_executable(
-    spec: OpSpec, mask: int, statics: tuple[Any, ...], lengths: tuple[int, ...], n_operands: int
+    spec: OpSpec, mask: int, statics: Statics, lengths: tuple[int, ...], n_operands: int
 ) -> Executable:
     """Return the op's executable with its result cast to the target's dtype, its shape checked."""
     key = ("in place", mask, statics, lengths)
@@ -194,7 +201,7 @@ def in_place_executable(
     if exe is None:
         out_of_place = spec.executable(mask, statics, lengths, n_operands)
 
-        def pure(target: Any, *others: Any) -> Any:
+        def pure(target: jax.Array, *others: Argument) -> jax.Array:
             out = out_of_place.pure(target, *others)
             if out.shape != target.shape:
                 raise RuntimeError(
@@ -222,7 +229,7 @@ def in_place_executable(
     return exe
 
 
-def _cast_result(out: Any, dtype: Any) -> Any:
+def _cast_result(out: jax.Array, dtype: np.dtype) -> jax.Array:
     if out.dtype == dtype:
         return out
     from_, to = dtypes.from_numpy_dtype(out.dtype), dtypes.from_numpy_dtype(dtype)
@@ -276,7 +283,7 @@ def _set_history(t: Tensor, source: Tensor | None) -> None:
         tape.move_retained(old, old_nr, t._node, t._output_nr)
 
 
-_write_backs: dict[Any, Executable] = {}
+_write_backs: dict[tuple[views.Steps, int], Executable] = {}
 
 
 def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Executable:
@@ -284,7 +291,7 @@ def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Exe
     exe = _write_backs.get(key)
     if exe is None:
 
-        def pure(base: Any, value: Any, *dynamic: Any) -> Any:
+        def pure(base: jax.Array, value: jax.Array, *dynamic: views.Index) -> jax.Array:
             return views.write_chain(steps, base, value, *dynamic)
 
         dynamic = tuple(range(2, 2 + n_dynamic))

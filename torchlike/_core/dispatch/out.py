@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from torchlike._core import casts, dtypes, errors, modes, overrides, views
 from torchlike._core.layouts import strided
@@ -12,13 +13,20 @@ from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    from torchlike._core.cells import Result
+    from torchlike._core.dispatch.spec import CastsOut
+
+    #: What may be cast: "any" to every dtype.
+    Cast = CastsOut | Literal["any"]
+
 #: ``before_out(op, targets, operands)`` raises, or returns, before the op is computed.
 before_out = Provided("looks at the tensors of ``out=`` first", lambda op, targets, given: None)
 #: ``into_out(op, target, value)`` is what is written into a tensor of ``out=``, or raises.
 into_out = Provided("gives what goes into a tensor of ``out=``", lambda op, target, value: value)
 
 
-def check_targets(out: Any, name: str) -> tuple[Any, ...]:
+def check_targets(out: Any, name: str) -> tuple[Tensor, ...]:
     """Return the tensors of ``out=`` as a tuple; raise TypeError when one is no tensor."""
     targets = out if isinstance(out, (tuple, list)) else (out,)
     for t in targets:
@@ -29,7 +37,11 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
 
 
 def check_overlap(
-    out: Any, operands: Any, name: str, reorders: bool = False, rewrites: bool = False
+    out: object,
+    operands: Sequence[object],
+    name: str,
+    reorders: bool = False,
+    rewrites: bool = False,
 ) -> None:
     """Raise RuntimeError where ``out`` has one element twice, or memory that the op still has to
     read: any of an operand's where it ``reorders``, the first's apart where it ``rewrites``
@@ -68,7 +80,7 @@ def declare_refusal(name: str, words: str | tuple[str, str] | None) -> None:
         _refusals[name] = (words, words) if isinstance(words, str) else words
 
 
-def _unlike(name: str, wanted: Any, found: Any) -> str:
+def _unlike(name: str, wanted: dtypes.dtype, found: dtypes.dtype) -> str:
     """Return the message for an ``out=`` of another dtype than the one wanted."""
     words = _refusals.get(name)
     if words is not None:
@@ -83,7 +95,7 @@ def _unlike(name: str, wanted: Any, found: Any) -> str:
     )
 
 
-def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = False) -> None:
+def store(target: Tensor, value: Tensor, name: str, cast: Cast, resizes: bool = False) -> None:
     """Write one result into its ``out=`` tensor, resized to its shape.
 
     ``cast`` says whether the result may be cast (PyTorch's elementwise kernels and reductions: to
@@ -154,7 +166,9 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
     target._write(value._value_now() if same else casts.convert(value._read(), target.dtype.numpy))
 
 
-def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False) -> None:
+def store_all(
+    out: object, results: Result | list[Tensor], name: str, cast: Cast, resizes: bool = False
+) -> None:
     """Store a result, or a tuple of them, into ``out`` as ``store`` does."""
     targets = check_targets(out, name)
     values = results if isinstance(results, (tuple, list)) else (results,)

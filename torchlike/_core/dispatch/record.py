@@ -7,7 +7,7 @@ and backward passes themselves (for create_graph) all go through it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from torchlike._core.cells import Argument, Result, Value
+    from torchlike._core.dispatch.executable import Aval, Gradients, Residuals
 
 _RELEASED: Any = object()
 class_shown = Provided("gives the class as which a node (its class, its name) is shown, or None")
@@ -36,9 +40,9 @@ class OpNode(Node):
         self,
         exe: Executable,
         edges: list[Edge | None],
-        saved: Any,
-        avals: Any,
-        residuals: Any,
+        saved: tuple[Argument, ...],
+        avals: tuple[Aval | None, ...],
+        residuals: Residuals | None,
         n_outputs: int,
     ) -> None:
         super().__init__(exe.name, edges)
@@ -75,7 +79,7 @@ class OpNode(Node):
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)
 
-    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+    def run(self, cotangents: list[Any]) -> Sequence[Value | None]:
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)
         exe = self.exe
@@ -96,7 +100,7 @@ class OpNode(Node):
                 raise
             return kind.backward(self, cotangents)
 
-    def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
+    def run_graph(self, cotangents: list[Tensor | None]) -> tuple[Tensor, ...]:
         self._check_alive()
         exe = self.exe
         operands: list[Any] = list(self.saved)
@@ -128,14 +132,14 @@ class OpNode(Node):
         found = exe.double.get(key)
         if found is None:
 
-            def pure(*operands: Any) -> tuple[Any, ...]:
+            def pure(*operands: Argument) -> Gradients:
                 return exe._run_backward(avals, operands[:n_saved], None, operands[n_saved:])
 
             found = Executable(f"{exe.name}Backward", pure, mask, n_operands, library=exe.library)
             exe.double[key] = found
         return found
 
-    def kept_values(self) -> Sequence[Any]:
+    def kept_values(self) -> Sequence[Argument]:
         """Return the saved values, as arrays and numbers."""
         self._check_alive()
         return self.saved
@@ -147,7 +151,7 @@ class OpNode(Node):
             self.residuals = None
 
 
-def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
+def unwritten(array: object, edge: Edge | None) -> Tensor | None:
     """Return the leaf whose value a saved array is, unless it was written to since: PyTorch hands
     out the very object."""
     if edge is None or not isinstance(edge[0], tape.AccumulateGrad):
@@ -158,7 +162,7 @@ def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
     return leaf if same else None
 
 
-def rejoined(array: Any, edge: Edge | None) -> Tensor:
+def rejoined(array: Value, edge: Edge | None) -> Tensor:
     """Make a tensor of a saved array, with its place in the graph."""
     assert edge is not None
     t = wrap(array)
@@ -185,7 +189,7 @@ def snapshot(t: Tensor) -> Tensor:
     return same
 
 
-def to_device(arrays: list[Any], operands: Sequence[Any]) -> None:
+def to_device(arrays: list[Argument], operands: Sequence[Any]) -> None:
     """Turn the host values among ``arrays`` and in the cells of ``operands`` into jax arrays."""
     for i, array in enumerate(arrays):
         if type(array) is np.ndarray:
@@ -238,19 +242,23 @@ def execute(
     )
 
 
-def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
+def execute_without_arrays(
+    exe: Executable, arrays: list[Argument], operands: Sequence[object]
+) -> Result:
     """Execute an op where compiled forms refuse an operand that is no array, by its kind."""
-    return cells.kind_among(arrays).execute(exe, arrays, operands, execute)
+    kind = cells.kind_among(arrays)
+    assert kind is not None
+    return kind.execute(exe, arrays, operands, execute)
 
 
 def recorded(
     exe: Executable,
     edges: list[Edge | None],
-    arrays: Any,
+    arrays: Sequence[Argument],
     out: Any,
-    residuals: Any,
-    operands: Sequence[Any],
-) -> Any:
+    residuals: Residuals | None,
+    operands: Sequence[object],
+) -> Result:
     """Record a node for the outputs of an op, and return them as tensors with it."""
     saved, avals = exe.save(arrays, out)
     make = tape.saving.make
@@ -282,7 +290,7 @@ def recorded(
 _shown: dict[tuple[int, tuple[type, ...]], tuple[int, ...]] = {}
 
 
-def _shown_operands(exe: Executable, operands: Sequence[Any]) -> tuple[int, ...]:
+def _shown_operands(exe: Executable, operands: Sequence[object]) -> tuple[int, ...]:
     """Return the positions of the operands that next_functions lists: tensors, with a gradient or
     not, and numbers in a tensor's place (x * 2), whose edge, as in PyTorch, leads nowhere."""
     numbers = 0 if exe.options is None else exe.options[0].wrapped_mask

@@ -21,6 +21,7 @@ from torchlike._core.dispatch import call
 from torchlike._core.dispatch import inplace as in_place
 from torchlike._core.dispatch import out as outs
 from torchlike._core.dispatch.argument_names import with_synonyms
+from torchlike._core.dispatch.call import Function
 from torchlike._core.dispatch.spec import (
     OpOptions,
     OpSpec,
@@ -39,12 +40,12 @@ OPS: dict[str, OpSpec] = {}
 #: What definitions say of the op or public function of a name, put together.
 OPTIONS: dict[str, dict[str, Any]] = {}
 #: Every public function: namespace ("", "nn.functional", "linalg", …) -> name -> function.
-NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {}
+NAMESPACES: dict[str, dict[str, Function]] = {}
 #: The functions of ops and their in-place forms, public or not.
-OP_FUNCTIONS: list[Callable[..., Any]] = []
+OP_FUNCTIONS: list[Function] = []
 #: Public functions that PyTorch writes in Python: namespace -> name -> a function of the same
 #: signature, and how it is passed on, as text, where that differs from it.
-PYTHON_FUNCTIONS: dict[str, dict[str, tuple[Callable[..., Any], str | None]]] = {}
+PYTHON_FUNCTIONS: dict[str, dict[str, tuple[Function, str | None]]] = {}
 
 
 def clear_executables() -> None:
@@ -62,7 +63,7 @@ def names_with(option: str) -> list[str]:
 
 
 def export(
-    function: Callable[..., Any], name: str, namespaces: Iterable[str], *, one_object: bool = False
+    function: Function, name: str, namespaces: Iterable[str], *, one_object: bool = False
 ) -> None:
     """Put a function into public namespaces, as an object of its own in each, or as ``one_object``.
     TypeError when the name is taken there.
@@ -86,7 +87,7 @@ def export(
 _public: set[int] = set()
 
 
-def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
+def _renamed(function: Function, name: str, space: str) -> Function:
     """Return another object of a function for a further public name, as ``__torch_function__`` is
     told which was called."""
     if not isinstance(function, FunctionType):
@@ -96,9 +97,7 @@ def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
     return made
 
 
-def _declare(
-    name: str, namespaces: tuple[str, ...], fn: Callable[..., Any], options: PublicOptions
-) -> None:
+def _declare(name: str, namespaces: tuple[str, ...], fn: Function, options: PublicOptions) -> None:
     """Tell those who ask by name what a definition says."""
     OPTIONS.setdefault(name, {}).update(options)
     declare_autocast(name, options.get("autocast"))
@@ -109,21 +108,19 @@ def _declare(
         declare_in_python(space, name, fn, signature if isinstance(signature, str) else None)
 
 
-def declare_in_python(
-    space: str, name: str, function: Callable[..., Any], text: str | None = None
-) -> None:
+def declare_in_python(space: str, name: str, function: Function, text: str | None = None) -> None:
     """Note that PyTorch writes a public function in Python: with the signature of ``function``, and
     passed on as ``text`` says, if given."""
     PYTHON_FUNCTIONS.setdefault(space, {})[name] = (function, text)
 
 
-def _autocasting(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _autocasting(fn: Function, name: str) -> Function:
     """Have a composite that has a policy run as the thread's autocast says, where one is on."""
     if not has_autocast(name):
         return fn
 
     @functools.wraps(fn)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> object:
         state = modes.current.autocast
         return fn(*args, **kwargs) if state is None else state.run(fn, name, args, kwargs)
 
@@ -135,11 +132,11 @@ def op(
     *,
     namespaces: tuple[str, ...] = ("",),
     aliases: tuple[str, ...] = (),
-    method: Any = True,
-    inplace: Any = False,
+    method: bool = True,
+    inplace: bool = False,
     numbers_first: tuple[str, ...] = (),
     **options: Unpack[OpOptions],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Function], Function]:
     """Register a pure JAX function as an op, and give its public function.
 
     Args:
@@ -154,7 +151,7 @@ def op(
       options: what it computes and how (see ``OpOptions``).
     """
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Function) -> Function:
         own = name or fn.__name__.removesuffix("_op")
         if own in OPS:
             raise TypeError(f"op {own} is registered twice")
@@ -189,15 +186,15 @@ def composite(
     *,
     namespaces: tuple[str, ...] = ("",),
     aliases: tuple[str, ...] = (),
-    method: Any = True,
+    method: bool = True,
     **options: Unpack[PublicOptions],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Function], Function]:
     """Register a Python function made of other ops (overloads, tuples of results, views).
 
     The arguments are those of `op`; ``options`` are the ``PublicOptions``.
     """
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Function) -> Function:
         own = name or fn.__name__.removesuffix("_op")
         if id(fn) in _public:
             fn = copy_of(fn, own)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import jax
 import numpy as np
@@ -20,6 +21,12 @@ from torchlike._core.dispatch.argument_names import SYNONYMS, warn_of_old_signat
 from torchlike._runtime.jax_private.jaxprs import seems_symbolic
 from torchlike.tensor import Tensor
 
+if TYPE_CHECKING:
+    from torchlike._core.cells import Array
+
+_V = TypeVar("_V")
+_Tensors = TypeVar("_Tensors", bound=Sequence[Any])
+
 
 class Kind:
     """How one parameter is checked and converted."""
@@ -27,7 +34,7 @@ class Kind:
     def __init__(
         self,
         expects: str,
-        convert: Callable[[Any], Any] | None = None,
+        convert: Callable[[Any], Hashable] | None = None,
         *,
         operand: bool = False,
         number: bool = False,
@@ -36,7 +43,7 @@ class Kind:
         exact: type | None = None,
         varargs: bool = False,
         scalar: bool = False,
-        factor: Any = False,
+        factor: bool | Literal["computed"] = False,
         element: bool = False,
         check: Callable[[Any, Any], None] | None = None,
     ) -> None:
@@ -59,7 +66,7 @@ class Kind:
         #: operand it is asked at each call, of a static number when its program is made.
         self.check = check
 
-    def canonical(self, value: Any, name: str, op: str, position: int) -> Any:
+    def canonical(self, value: object, name: str, op: str, position: int) -> Hashable:
         """Return the canonical static form of ``value``; raise TypeError naming argument and
         expectation."""
         if value is None and self.optional:
@@ -87,7 +94,7 @@ def _int(value: Any) -> int:
         raise
 
 
-def _bool(value: Any) -> bool:
+def _bool(value: object) -> bool:
     """Return True or False, and take no number: ``x.sum(0, 1)`` does not mean ``keepdim=1``."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError
@@ -102,7 +109,7 @@ def _float(value: Any) -> float:
     return float(value)
 
 
-def _real(value: Any) -> Any:
+def _real(value: Any) -> complex:
     """Convert as ``_float`` does what PyTorch takes as a number of any kind: a complex one has no
     imaginary part, or is found not to fit."""
     if isinstance(value, complex):
@@ -110,7 +117,7 @@ def _real(value: Any) -> Any:
     return _float(value)
 
 
-def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) -> Tensor:
+def require_tensor(value: object, op: str, name: str = "input", position: int = 1) -> Tensor:
     """Check that ``value``, an argument of a function that is made of other ops, is a tensor, and
     return it. TypeError in PyTorch's words for anything else."""
     if not isinstance(value, Tensor):
@@ -122,7 +129,7 @@ def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) 
     return value
 
 
-def require_tensors(values: Any) -> Any:
+def require_tensors(values: _Tensors) -> _Tensors:
     """Check that ``values``, an argument of a function that is made of other ops, are tensors, and
     return them. TypeError in PyTorch's words for anything else among them."""
     for i, value in enumerate(values):
@@ -134,7 +141,7 @@ def require_tensors(values: Any) -> Any:
     return values
 
 
-def index_of(value: Any) -> Any:
+def index_of(value: Any) -> int:
     """Check that ``value``, an argument of a function that is made of other ops, is an int, and
     return it, or a size that is not known yet. TypeError for anything else."""
     try:
@@ -144,7 +151,7 @@ def index_of(value: Any) -> Any:
         raise TypeError(f"'{kind}' object cannot be interpreted as an integer") from None
 
 
-def plain_number(value: Any, op: str, name: str, position: int) -> Any:
+def plain_number(value: _V, op: str, name: str, position: int) -> _V:
     """Check that ``value``, an argument of a function that is made of other ops, is a number, and
     return it. TypeError for a string, and for a tensor that requires grad, which would get none."""
     if isinstance(value, str) or (isinstance(value, Tensor) and value.requires_grad):
@@ -155,7 +162,7 @@ def plain_number(value: Any, op: str, name: str, position: int) -> Any:
     return value
 
 
-def plain_bool(value: Any, op: str, name: str, position: int) -> Any:
+def plain_bool(value: object, op: str, name: str, position: int) -> Any:
     """Check that ``value``, an argument of a function that is made of other ops, is a bool (or
     None), and return it. TypeError otherwise."""
     if value is None or isinstance(value, (bool, np.bool_)):
@@ -165,7 +172,7 @@ def plain_bool(value: Any, op: str, name: str, position: int) -> Any:
     )
 
 
-def _str(value: Any) -> str:
+def _str(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
@@ -178,7 +185,7 @@ def ints(value: Any) -> tuple[int, ...]:
     return tuple(_int(v) for v in value)
 
 
-def _int_or_ints(value: Any) -> Any:
+def _int_or_ints(value: Any) -> int | tuple[int, ...]:
     if hasattr(value, "__index__") and not (isinstance(value, Tensor) and value.dim()):
         return _int(value)
     return ints(value)
@@ -189,11 +196,11 @@ def _shape(value: Any) -> tuple[int, ...]:
     return (found,) if isinstance(found, int) else found
 
 
-def _dtype(value: Any) -> np.dtype:
+def _dtype(value: object) -> np.dtype:
     return dtypes.from_argument(value).numpy
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> StaticNumber:
     """Return a static number, kept apart by type (1, 1.0 and True are equal and hash alike)."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -202,12 +209,12 @@ def _number(value: Any) -> Any:
     return StaticNumber(value)
 
 
-class StaticNumber(tuple[Any, type]):
+class StaticNumber(tuple[complex, type]):
     """A number together with its type, so that equal numbers of different types differ as keys."""
 
     __slots__ = ()
 
-    def __new__(cls, value: Any) -> StaticNumber:
+    def __new__(cls, value: complex) -> StaticNumber:
         return tuple.__new__(cls, (value, type(value)))
 
     @property
@@ -215,24 +222,24 @@ class StaticNumber(tuple[Any, type]):
         return self[0]
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: _V) -> _V:
     hash(value)
     return value
 
 
-def _check_element(value: Any, among: Any) -> None:
+def _check_element(value: complex, among: Array) -> None:
     casts.check_fits(value, among.dtype)
 
 
-def _check_fill(value: Any, filled: Any) -> None:
+def _check_fill(value: complex, filled: Array) -> None:
     casts.check_fill(value, filled.dtype, filled.size)
 
 
-def _check_bound(value: Any, limited: Any) -> None:
+def _check_bound(value: complex, limited: Array) -> None:
     casts.check_bound(value, limited.dtype)
 
 
-def _check_computed(value: Any, among: Any) -> None:
+def _check_computed(value: complex, among: Array) -> None:
     """Check a number as ``_check_element`` does, where floats of 16 bits or fewer are computed with
     in float32."""
     casts.check_fits(value, _computed(np.dtype(among.dtype)))
@@ -243,14 +250,14 @@ def _computed(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if narrow else dtype
 
 
-def _check_weight(value: Any, among: Any) -> None:
+def _check_weight(value: complex, among: Array) -> None:
     """Check a real number as ``_check_computed`` does: for a complex one there is another
     message."""
     if type(value) is not complex:
         _check_computed(value, among)
 
 
-def _check_inexact(value: Any, among: Any) -> None:
+def _check_inexact(value: complex, among: Array) -> None:
     """Check a number as ``_check_element`` does, where integers become floats."""
     dtype = among.dtype
     casts.check_fits(
@@ -258,21 +265,21 @@ def _check_inexact(value: Any, among: Any) -> None:
     )
 
 
-def _check_float(value: Any, among: Any) -> None:
+def _check_float(value: complex, among: Array) -> None:
     """Check floats and complex numbers alone, as ``_check_element`` does."""
     if dtypes.kind_of(among.dtype) in "fc":
         casts.check_fits(value, among.dtype)
 
 
-def _check_static(number: StaticNumber, among: Any) -> None:
+def _check_static(number: StaticNumber, among: Array) -> None:
     _check_element(number.value, among)
 
 
-def _check_static_computed(number: StaticNumber, among: Any) -> None:
+def _check_static_computed(number: StaticNumber, among: Array) -> None:
     _check_computed(number.value, among)
 
 
-def _check_static_limit(number: StaticNumber, among: Any) -> None:
+def _check_static_limit(number: StaticNumber, among: Array) -> None:
     """Check a limit among integers first as one of 64 bits; bytes have no negative limits
     anyway."""
     value, kind = number.value, dtypes.kind_of(among.dtype)
@@ -356,7 +363,7 @@ def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:
     return dtypes.result_dtype(dimensioned, zero_dim, wrapped)
 
 
-def _kind_of(fn: Any, parameter: str, op: str) -> Kind:
+def _kind_of(fn: FunctionType, parameter: str, op: str) -> Kind:
     """Return the kind in a parameter's annotation; raise TypeError where there is none."""
     annotation = fn.__annotations__.get(parameter)
     if isinstance(annotation, str):
@@ -372,7 +379,7 @@ class Schema:
     """A signature, taken apart once at registration."""
 
     def __init__(
-        self, fn: Callable[..., Any], name: str, other_names: Mapping[str, str] | None = None
+        self, fn: Callable[..., object], name: str, other_names: Mapping[str, str] | None = None
     ) -> None:
         self.op = name
         #: How a warning of an old signature names the op, and whether it leaves the first tensor
@@ -383,7 +390,7 @@ class Schema:
         code, defaults = plain.__code__, plain.__defaults__ or ()
         self.positional = code.co_argcount
         n = code.co_argcount + code.co_kwonlyargcount
-        self.names = list(code.co_varnames[:n])
+        self.names: list[str] = list(code.co_varnames[:n])
         self.kinds = [_kind_of(plain, p, name) for p in self.names]
         named = dict(zip(self.names[self.positional - len(defaults) :], defaults, strict=False))
         named.update(plain.__kwdefaults__ or {})
@@ -425,7 +432,7 @@ class Schema:
         made.told_as, made.of_method = name, True
         return made
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> tuple[Any, ...]:
         """Return all arguments in order, defaults filled in; raise TypeError in PyTorch's words for
         those that do not fit."""
         if len(args) > self.positional:
@@ -460,7 +467,7 @@ class Schema:
             self._check_factors(bound)
         return tuple(bound)
 
-    def _is_old(self, args: tuple[Any, ...]) -> bool:
+    def _is_old(self, args: tuple[object, ...]) -> bool:
         """Return whether the one factor stands between two tensors, as in ``add(x, alpha, y)``."""
         return (
             len(self.factors) == 1
@@ -485,7 +492,7 @@ class Schema:
                 narrow = self.kinds[i].factor == "computed"
                 casts.check_fits(factor, _computed(dtype) if narrow else dtype)
 
-    def _pack_varargs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _pack_varargs(self, args: tuple[object, ...]) -> tuple[object, ...]:
         """Fold surplus ints into a varargs parameter, which is the last that may be given by
         position: ``x.flip(0, 1)`` is ``x.flip((0, 1))``."""
         i = self.positional - 1
@@ -500,7 +507,7 @@ class Schema:
             "given"
         )
 
-    def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Hashable, ...]:
         """Return static arguments (in the order of static_positions) in canonical, hashable
         form."""
         out = []

@@ -7,14 +7,29 @@ backward keeps; these stand nowhere else.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.schema import Schema
 from torchlike._runtime.provided import Provided
 from torchlike._runtime.short_rows import AsOneRow
+
+if TYPE_CHECKING:
+    import jax
+
+    from torchlike._core.cells import Argument
+    from torchlike._core.dispatch.executable import Traced
+    from torchlike.tensor import Tensor
+
+#: Arguments that are no tensors, in canonical form.
+Statics = tuple[Hashable, ...]
+#: Which operands each wanted gradient needs.
+Needs = Mapping[str, Sequence[str]] | Literal["nothing"] | None
+#: What ``out=`` may be cast to.
+CastsOut = bool | Literal["dtype", "kind", "kernel", "truth"]
+_T = TypeVar("_T")
 
 # -- what a definition says ------------------------------------------------------------------------
 
@@ -47,7 +62,7 @@ class PublicOptions(TypedDict, total=False):
     #: ``rule(aten, *arguments, **keywords)``: what it is in simpler operators of
     #: ``torch.ops.aten``, for ``torch._decomp``; or a rule for each of some overloads:
     #: ``{"Scalar": rule}``.
-    decomposition: Callable[..., Any] | Mapping[str, Callable[..., Any]]
+    decomposition: Callable[..., object] | Mapping[str, Callable[..., object]]
     #: What autocast casts the floats among its arguments to: "low" (autocast's dtype), "float32" or
     #: "widest" (of the arguments'), on all devices or on some: ``{"cpu": …, "cuda": …, "xla": …}``.
     autocast: str | Mapping[str, str] | None
@@ -75,11 +90,11 @@ class OpOptions(PublicOptions, total=False):
     ends_history: bool
     #: Which operands each wanted gradient needs: None for all of them, "nothing" for linear ops, or
     #: ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
-    needs: Any
+    needs: Needs
     #: ``rule(cotangent, output, *statics)``, for ops whose gradient needs only the output.
-    from_output: Callable[..., Any] | None
+    from_output: Callable[..., jax.Array] | None
     #: Keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
-    residuals: Any
+    residuals: bool
     #: For linear ops, given the numbers among the operands: which operands' gradient is that of the
     #: output, where it has their shape and dtype.
     identity_grad_for: Callable[..., tuple[int, ...]] | None
@@ -89,7 +104,7 @@ class OpOptions(PublicOptions, total=False):
     #: ``input`` need not be said.
     saved_names: Mapping[str, str]
     #: A loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
-    elementwise: Any
+    elementwise: bool
     #: An elementwise op of one operand that XLA has an instruction for, and no vectors for where
     #: rows are short (short_rows.py).
     one_instruction: bool
@@ -102,12 +117,12 @@ class OpOptions(PublicOptions, total=False):
     #: which ``out=`` sets; "kind": real and complex are kept apart; "kernel": floats stay floats,
     #: and anything else is NotImplementedError. Or a function of the operands that gives one of
     #: these.
-    casts_out: Any
+    casts_out: CastsOut | Callable[..., CastsOut]
     #: ``check(*all arguments)``, called eagerly before the op for errors that depend on values (an
     #: index out of range); not called while a graph is captured.
     check: Callable[..., None] | None
     #: A namedtuple class for multiple outputs.
-    returns: Any
+    returns: Callable[..., tuple[Tensor, ...]] | None
     #: It writes one number everywhere: memory that overlaps itself does its in-place form no harm.
     writes_one_number: bool
     #: It reads in another order than it writes: what it writes may share no memory with operands,
@@ -151,7 +166,7 @@ _KNOWN = {
 }
 
 
-def check_options(name: str, options: Mapping[str, Any], known: Any) -> None:
+def check_options(name: str, options: Mapping[str, object], known: type) -> None:
     """Raise TypeError for an option that is not among the ``known`` class's."""
     unknown = options.keys() - _KNOWN[known]
     if unknown:
@@ -199,7 +214,7 @@ class OpSpec:
     )
 
     def __init__(
-        self, fn: Callable[..., Any], name: str, namespaces: tuple[str, ...], options: OpOptions
+        self, fn: Callable[..., Traced], name: str, namespaces: tuple[str, ...], options: OpOptions
     ) -> None:
         """Describe the op ``fn`` by its schema and ``options``; raise TypeError for an option that
         there is not."""
@@ -219,13 +234,13 @@ class OpSpec:
         self.identity_grad_for = say("identity_grad_for")
         camel = "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.grad_name = say("grad_name", f"{camel}Backward0")
-        self.saved_names = {"input": "self", **say("saved_names", {})}
+        self.saved_names: dict[str, str] = {"input": "self", **say("saved_names", {})}
         #: The rule of memory_order.py that gives outputs their strides; None for row-major.
         self.memory_order = say("memory_order") or (lay_out_loop.get() if elementwise else None)
         #: Whether that rule is for operands of every order.
         self.lays_out = getattr(self.memory_order, "whatever_the_operands", False)
         #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
-        self.casts_out = say("casts_out", elementwise)
+        self.casts_out: CastsOut | Callable[..., CastsOut] = say("casts_out", elementwise)
         self.check = say("check")
         self.returns = say("returns")
         self.one_instruction = say("one_instruction", False)
@@ -236,7 +251,7 @@ class OpSpec:
         self.in_place: Any = None
         self.kept_for = _kept_for(say("needs"), self.schema)
         #: (mask, statics) -> Executable
-        self.cache: dict[Any, Executable] = {}
+        self.cache: dict[Hashable, Executable] = {}
         self.number_mask = sum(
             1 << bit
             for bit, i in enumerate(self.schema.operand_positions)
@@ -252,26 +267,26 @@ class OpSpec:
         )
         self.combine = self._combiner()
 
-    def _combiner(self) -> Callable[..., Any]:
+    def _combiner(self) -> Callable[[tuple[Any, ...], Statics], list[Any]]:
         """Return the function ``combine(operands, statics) -> arguments of fn, in order``."""
         where = [(True, i) for i in self.schema.operand_positions]
         where += [(False, i) for i in self.schema.static_positions]
         order = sorted(range(len(where)), key=lambda k: where[k][1])
         n = len(self.schema.operand_positions)
 
-        def combine(operands: tuple[Any, ...], statics: tuple[Any, ...]) -> list[Any]:
+        def combine(operands: tuple[object, ...], statics: Statics) -> list[object]:
             return [operands[k] if k < n else statics[k - n] for k in order]
 
         return combine
 
-    def pure(self, statics: tuple[Any, ...], lengths: tuple[int, ...] = ()) -> Callable[..., Any]:
+    def pure(self, statics: Statics, lengths: tuple[int, ...] = ()) -> Callable[..., Traced]:
         """Return the function of the (flattened) operands alone."""
         fn, combine = self.fn, self.combine
         positional = self.schema.positional
         keywords = self.schema.names[positional:]
         limits = self.schema.limits
 
-        def pure(*operands: Any) -> Any:
+        def pure(*operands: Argument) -> Traced:
             grouped = group(operands, lengths) if lengths else operands
             args = combine(grouped, statics)
             for i, check in limits:
@@ -281,7 +296,7 @@ class OpSpec:
         return pure
 
     def executable(
-        self, mask: int, statics: tuple[Any, ...], lengths: tuple[int, ...], n: int
+        self, mask: int, statics: Statics, lengths: tuple[int, ...], n: int
     ) -> Executable:
         """Make and remember the executable for this key."""
         plain = self.pure(statics, lengths)
@@ -315,11 +330,13 @@ class OpSpec:
         return exe
 
 
-def _call_rule(rule: Any, statics: tuple[Any, ...], cotangent: Any, out: Any) -> Any:
+def _call_rule(
+    rule: Callable[..., jax.Array], statics: Statics, cotangent: jax.Array, out: jax.Array
+) -> jax.Array:
     return rule(cotangent, out, *statics)
 
 
-def group(operands: tuple[Any, ...], lengths: tuple[int, ...]) -> tuple[Any, ...]:
+def group(operands: Sequence[_T], lengths: tuple[int, ...]) -> tuple[_T | tuple[_T, ...], ...]:
     """Undo the flattening of list operands: lengths[i] is -1 for a plain operand."""
     grouped, at = [], 0
     for n in lengths:
@@ -332,7 +349,7 @@ def group(operands: tuple[Any, ...], lengths: tuple[int, ...]) -> tuple[Any, ...
     return tuple(grouped)
 
 
-def _kept_for(needs: Any, schema: Schema) -> Callable[[int, int], Iterable[int]] | None:
+def _kept_for(needs: Needs, schema: Schema) -> Callable[[int, int], Sequence[int]] | None:
     """Return the function ``kept_for(wanted operand, number of operands) -> operands its gradient
     needs``."""
     if needs is None:

@@ -6,8 +6,6 @@ it gets a new node when it is next asked: one read of the chain of steps from ba
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -37,7 +35,7 @@ def rejoin(view: Tensor) -> None:
 add_method("_rejoin_history", rejoin)
 
 
-def _node_of_stale_view(base: Tensor, view: Tensor) -> Any:
+def _node_of_stale_view(base: Tensor, view: Tensor) -> OpNode | None:
     """Make the node of a stale view: one read of the chain from its base (None without history)."""
     edge = tape.gradient_edge(base)
     if edge is None:
@@ -48,7 +46,7 @@ def _node_of_stale_view(base: Tensor, view: Tensor) -> Any:
 
 def node_of_view(
     edge: tape.Edge | None, parent: Tensor, steps: views.Steps, dynamic: tuple[int, ...], name: str
-) -> Any:
+) -> OpNode:
     """Make a node for reading ``steps`` on ``parent``; nothing is computed until backward."""
     exe = read_executable(steps, len(dynamic), name)
     geometry = parent._geometry
@@ -60,7 +58,7 @@ def node_of_parts(
     parent: Tensor,
     lengths: tuple[int, ...],
     dim: int,
-    whole: Any,
+    whole: bool,
     name: str,
 ) -> OpNode:
     """Make one node for reading consecutive parts of ``parent``, an output for each."""
@@ -98,7 +96,9 @@ def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, 
     return undone + tuple(s for s, _ in rest), sum((d for _, d in rest), ())
 
 
-def _same_link(a: tuple[views.Step, Any], b: tuple[views.Step, Any]) -> Any:
+def _same_link(
+    a: tuple[views.Step, tuple[int, ...]], b: tuple[views.Step, tuple[int, ...]]
+) -> bool:
     """Return whether two links of chains are one and the same. Traced indices are compared by
     identity."""
     return a[0] is b[0] and all(
@@ -107,7 +107,7 @@ def _same_link(a: tuple[views.Step, Any], b: tuple[views.Step, Any]) -> Any:
 
 
 _WHOLE = views.View((), (), views.Geometry((), (), 0))
-_reads: dict[Any, Executable] = {}
+_reads: dict[tuple[object, ...], Executable] = {}
 _readers: set[Executable] = set()
 
 
@@ -117,7 +117,7 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
     exe = _reads.get(key)
     if exe is None:
 
-        def pure(base: Any, *dynamic: Any) -> Any:
+        def pure(base: jax.Array, *dynamic: views.Index) -> jax.Array:
             return views.read_chain(steps, base, *dynamic)
 
         dynamic = tuple(range(1, 1 + n_dynamic))
@@ -127,14 +127,14 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
     return exe
 
 
-def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str) -> Executable:
+def _parts_executable(lengths: tuple[int, ...], dim: int, whole: bool, name: str) -> Executable:
     """Return the executable that reads all of ``lengths`` consecutive parts of a dimension; without
     the dimension unless ``whole``."""
     key = (lengths, dim, whole, name)
     exe = _reads.get(key)
     if exe is None:
 
-        def pure(base: Any) -> Any:
+        def pure(base: jax.Array) -> tuple[jax.Array, ...]:
             # Its derivative is one concatenation, where that of slices is a sum of padded parts.
             parts = jax.lax.split(base, lengths, dim)
             return tuple(parts if whole else [jnp.squeeze(x, dim) for x in parts])
@@ -145,6 +145,6 @@ def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str)
     return exe
 
 
-def reads_a_view(node: Any) -> bool:
+def reads_a_view(node: object) -> bool:
     """Return whether a node of the tape does nothing but read a view of its parent (or several)."""
     return isinstance(node, OpNode) and node.exe in _readers

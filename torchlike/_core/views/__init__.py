@@ -51,6 +51,7 @@ from torchlike._core.views.steps import (
     Diagonal,
     Expand,
     Imag,
+    Index,
     Neg,
     Permute,
     Real,

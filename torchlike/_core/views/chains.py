@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ from torchlike._core.views.steps import (
     Conj,
     Expand,
     Imag,
+    Index,
     Neg,
     Permute,
     Real,
@@ -31,10 +32,14 @@ from torchlike._core.views.steps import (
 from torchlike._runtime import first_calls, targets, x64, xla_flags
 from torchlike._runtime.inlining import AT_ONCE
 
+if TYPE_CHECKING:
+    from torchlike._runtime.first_calls.families import Family
+
 Steps = tuple[Step, ...]
+D = TypeVar("D", bound=Index)
 
 
-def split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def split_dynamic(steps: Steps, dynamic: tuple[D, ...]) -> list[tuple[D, ...]]:
     parts, at = [], 0
     for s in steps:
         parts.append(dynamic[at : at + s.dynamic])
@@ -59,14 +64,14 @@ def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Step
     return tuple(reversed(undone))
 
 
-def read_chain(steps: Steps, x: Any, *dynamic: Any) -> jax.Array:
+def read_chain(steps: Steps, x: jax.Array, *dynamic: Index) -> jax.Array:
     """Return the value of the view at the end of ``steps`` on base array ``x`` (pure)."""
     for s, d in zip(steps, split_dynamic(steps, dynamic), strict=True):
         x = s.read(x, *d)
     return x
 
 
-def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> jax.Array:
+def write_chain(steps: Steps, x: jax.Array, value: jax.Array, *dynamic: Index) -> jax.Array:
     """Return base array ``x`` with the view at the end of ``steps`` replaced by ``value``
     (pure)."""
     parts = split_dynamic(steps, dynamic)
@@ -86,7 +91,7 @@ def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> jax.Array:
 
 
 def _write_by_index(
-    steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any
+    steps: Steps, parts: Sequence[tuple[Index, ...]], x: jax.Array, value: jax.Array
 ) -> jax.Array:
     """Write a chain as ``write_chain`` does where elements may be reached twice: by where each one
     lies in ``x``."""
@@ -125,13 +130,13 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
 
 
 @functools.cache
-def reader(steps: Steps) -> Callable[..., Any]:
+def reader(steps: Steps) -> Callable[..., jax.Array]:
     """Return ``read_chain`` compiled: ``reader(steps)(x, *dynamic)``."""
     return _of_steps(lambda steps: functools.partial(read_chain, steps), steps, "view")
 
 
 @functools.cache
-def reader_alone(steps: Steps) -> Callable[..., Any]:
+def reader_alone(steps: Steps) -> Callable[..., jax.Array]:
     """Return ``reader`` as a program of its own rather than a part of one."""
     is_transposition = [type(s) for s in steps] == [Permute] and steps[0].params[0] == (1, 0)
     if is_transposition and not xla_flags.has_tiles() and targets.runs_on_cpu():
@@ -139,7 +144,7 @@ def reader_alone(steps: Steps) -> Callable[..., Any]:
     return reader(steps)
 
 
-def _transposed(x: Any) -> jax.Array:
+def _transposed(x: jax.Array) -> jax.Array:
     """Transpose a matrix, where XLA's loops have no tiles (see xla_flags).
 
     Such a loop strides through memory, at its worst where rows are a multiple of 512 bytes. Copied
@@ -155,7 +160,7 @@ def _transposed(x: Any) -> jax.Array:
 
 
 @functools.cache
-def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
+def writer(steps: Steps, donate: bool) -> Callable[..., jax.Array]:
     """Return ``write_chain`` compiled, of a value broadcast and cast to the view: ``(x, value,
     *dynamic)``.
 
@@ -163,8 +168,8 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
     alone: `Tensor._write` decides, and puts the result into the cell.
     """
 
-    def writing(steps: Steps) -> Callable[..., Any]:
-        def write(x: Any, value: Any, *dynamic: Any) -> jax.Array:
+    def writing(steps: Steps) -> Callable[..., jax.Array]:
+        def write(x: jax.Array, value: jax.Array, *dynamic: Index) -> jax.Array:
             shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
             value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
             return write_chain(steps, x, value, *dynamic)
@@ -181,17 +186,17 @@ def _copying() -> str:
 
 
 #: Chains that differ in their numbers alone, by what they have in common.
-_families: dict[Any, dict[Any, Any]] = {}
+_families: dict[Hashable, dict[Any, Family]] = {}
 
 
 def _of_steps(
-    function: Callable[[Steps], Callable[..., Any]], steps: Steps, name: str, **options: Any
-) -> Callable[..., Any]:
+    function: Callable[[Steps], Callable[..., jax.Array]], steps: Steps, name: str, **options: Any
+) -> Callable[..., jax.Array]:
     """Return ``function(steps)`` compiled, of one family with chains of the same kinds of steps."""
     numbers: list[int] = []
     pattern = tuple([(type(s), _taken_out(s.params, numbers)) for s in steps])
 
-    def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
+    def make(sizes: tuple[Hashable, ...]) -> Callable[..., jax.Array]:
         rest = iter(sizes)
         # Not interned: sizes may be symbols.
         chain = tuple([kind(*_put_back(params, rest)) for kind, params in pattern])
@@ -212,7 +217,7 @@ def _of_steps(
 _NUMBER = object()
 
 
-def _taken_out(params: Any, numbers: list[int]) -> Any:
+def _taken_out(params: Hashable, numbers: list[int]) -> Hashable:
     """Return the parameters of a step without their integers, which are appended to ``numbers``."""
     if type(params) is tuple:
         return tuple([_taken_out(p, numbers) for p in params])
@@ -222,7 +227,7 @@ def _taken_out(params: Any, numbers: list[int]) -> Any:
     return params
 
 
-def _put_back(params: Any, numbers: Iterator[Any]) -> Any:
+def _put_back(params: Hashable, numbers: Iterator[Hashable]) -> Any:
     if type(params) is tuple:
         return tuple([_put_back(p, numbers) for p in params])
     return next(numbers) if params is _NUMBER else params
@@ -244,10 +249,10 @@ class View:
         self.steps = steps
         self.dynamic = dynamic
         self.geometry = geometry
-        self.cached: Any = None
+        self.cached: jax.Array | np.ndarray | None = None
         self.cached_version = -1
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[View], tuple[Steps, tuple[int, ...], Geometry]]:
         return View, (self.steps, self.dynamic, self.geometry)
 
     @property

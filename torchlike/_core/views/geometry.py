@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class SizeAlone:
     def __init__(self, size: tuple[int, ...], said: str) -> None:
         self.size, self.said = size, said
 
-    def _refuse(self, *args: Any) -> Any:
+    def _refuse(self, *args: object) -> NoReturn:
         raise errors.NoGeometryError(self.said)
 
     stride = offset = property(_refuse)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +15,18 @@ from torchlike._core import casts
 from torchlike._core.errors import check_bytes, check_count
 from torchlike._core.views.geometry import UNKNOWN, Geometry, memory_index
 
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
+
+#: A dynamic integer of a step.
+Index = int | jax.Array
+
 
 class Step:
     """One link of a view chain. Subclasses say read, write and geometry."""
 
     __slots__ = ("params",)
+    params: tuple[Any, ...]
     #: How many dynamic integers the step takes.
     dynamic = 0
     #: Whether each element of the view is one element of the base (else: written by index map).
@@ -28,22 +35,22 @@ class Step:
     rearranges = True
     #: ``read(x, *dynamic)``, the view of an array; ``write(x, value, *dynamic)``, the array with
     #: another view (of injective steps); ``geometry(g, *dynamic)``, that of the view.
-    read: Callable[..., Any]
-    write: Callable[..., Any]
+    read: Callable[..., jax.Array]
+    write: Callable[..., jax.Array]
     geometry: Callable[..., Geometry]
 
-    def __init__(self, *params: Any) -> None:
+    def __init__(self, *params: Hashable) -> None:
         self.params = params
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.params}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return step, (type(self), *self.params)  # unpickled steps are interned too
 
 
 @functools.cache
-def step(kind: type[Step], *params: Any) -> Step:
+def step(kind: type[Step], *params: Hashable) -> Step:
     """Return the interned step of this kind with these static parameters."""
     return kind(*params)
 
@@ -53,10 +60,10 @@ class Alias(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return x
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return value
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -68,10 +75,10 @@ class Reshape(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return x.reshape(self.params[0])
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return value.reshape(x.shape)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -83,10 +90,10 @@ class Permute(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return x.transpose(self.params[0])
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return value.transpose(tuple(np.argsort(self.params[0]).tolist()))
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -104,7 +111,7 @@ class Expand(Step):
         check_count(size)  # here: a step is made once for each size
         super().__init__(size)
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         check_bytes(self.params[0], x.dtype.itemsize)
         return casts.broadcast_to(x, self.params[0])
 
@@ -132,10 +139,10 @@ class Select(Step):
     __slots__ = ()
     dynamic = 1
 
-    def read(self, x: Any, index: Any) -> jax.Array:
+    def read(self, x: jax.Array, index: Index) -> jax.Array:
         return lax.dynamic_index_in_dim(x, index, self.params[0], keepdims=False)
 
-    def write(self, x: Any, value: Any, index: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array, index: Index) -> jax.Array:
         return lax.dynamic_update_index_in_dim(x, value, index, self.params[0])
 
     def geometry(self, g: Geometry, index: int) -> Geometry:
@@ -154,16 +161,16 @@ class SelectAt(Step):
     __slots__ = ()
     dynamic = 1
 
-    def _at(self, x: Any, index: Any) -> Any:
+    def _at(self, x: jax.Array, index: Index) -> Any:
         return x.at[(slice(None),) * self.params[0] + (index,)]
 
-    def read(self, x: Any, index: Any) -> jax.Array:
+    def read(self, x: jax.Array, index: Index) -> jax.Array:
         return self._at(x, index).get(mode="fill")
 
-    def write(self, x: Any, value: Any, index: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array, index: Index) -> jax.Array:
         return self._at(x, index).set(value, mode="drop")
 
-    def geometry(self, g: Geometry, index: Any) -> Geometry:
+    def geometry(self, g: Geometry, index: Index) -> Geometry:
         d = self.params[0]
         return Geometry(g.size[:d] + g.size[d + 1 :], g.stride[:d] + g.stride[d + 1 :], UNKNOWN)
 
@@ -174,13 +181,13 @@ class Slice(Step):
     __slots__ = ()
     dynamic = 1
 
-    def read(self, x: Any, start: Any) -> jax.Array:
+    def read(self, x: jax.Array, start: Index) -> jax.Array:
         dim, length, step = self.params
         span = max((length - 1) * step + 1, 0)
         x = lax.dynamic_slice_in_dim(x, start, span, dim)
         return x if step == 1 else lax.slice_in_dim(x, 0, span, step, dim)
 
-    def write(self, x: Any, value: Any, start: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array, start: Index) -> jax.Array:
         dim, length, step = self.params
         if length == 0:
             return x
@@ -204,11 +211,11 @@ class Diagonal(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         offset, dim1, dim2 = self.params
         return jnp.diagonal(x, offset, dim1, dim2)
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         offset, dim1, dim2 = self.params
         moved = jnp.moveaxis(x, (dim1, dim2), (-2, -1))
         i = np.arange(value.shape[-1])
@@ -234,7 +241,7 @@ class UnfoldStep(Step):
     __slots__ = ()
     injective = False  # windows overlap where step < size
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         dim, size, step = self.params
         if x.ndim == 0:
             return x[None][:size]
@@ -261,7 +268,7 @@ class AsStrided(Step):
     __slots__ = ()
     injective = False  # it may reach an element twice
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         size, stride, offset, order = self.params
         index = memory_index(Geometry(size, stride, offset))
         return x.transpose(order).reshape(-1)[index]
@@ -280,7 +287,7 @@ class AsStridedAgain(Step):
     __slots__ = ()
     injective = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         given, wanted = (memory_index(g) for g in self.params)
         reach = max(given.max(initial=0), wanted.max(initial=0)) + 1
         times = np.maximum(np.bincount(given.reshape(-1), minlength=reach), 1)
@@ -291,7 +298,7 @@ class AsStridedAgain(Step):
         return self.params[1]
 
 
-def _real_pairs(z: Any) -> jax.Array:
+def _real_pairs(z: jax.Array) -> jax.Array:
     """Return the real and imaginary parts along a new last dimension.
 
     A select, as XLA for the CPU (jaxlib 0.10.2) fails to compile a concatenation of the two parts
@@ -306,10 +313,10 @@ class ViewAsReal(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return _real_pairs(x)
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return lax.complex(value[..., 0], value[..., 1])
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -322,10 +329,10 @@ class ViewAsComplex(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return lax.complex(x[..., 0], x[..., 1])
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return _real_pairs(value)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -338,10 +345,10 @@ class Real(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return x.real
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return lax.complex(value, x.imag)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -354,10 +361,10 @@ class Imag(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return x.imag
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return lax.complex(x.real, value)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -370,10 +377,10 @@ class Conj(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return jnp.conj(x)
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return jnp.conj(value)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -386,10 +393,10 @@ class Neg(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         return -x
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return -value
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -403,11 +410,11 @@ class Bitcast(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> jax.Array:
+    def read(self, x: jax.Array) -> jax.Array:
         new = self.params[0]
         return _bitcast(x, new, self.params[1])
 
-    def write(self, x: Any, value: Any) -> jax.Array:
+    def write(self, x: jax.Array, value: jax.Array) -> jax.Array:
         return _bitcast(value, x.dtype, x.shape)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -415,7 +422,7 @@ class Bitcast(Step):
         return Geometry(size, stride, g.offset * up // down)
 
 
-def _bitcast(x: Any, new: Any, size: tuple[int, ...]) -> jax.Array:
+def _bitcast(x: jax.Array, new: DTypeLike, size: tuple[int, ...]) -> jax.Array:
     """Reinterpret the bytes of x; the last dimension changes by the ratio of the widths."""
     new = np.dtype(new)
     if "c" in (x.dtype.kind, new.kind):

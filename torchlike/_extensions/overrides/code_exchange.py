@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import overrides
 from torchlike._core.dispatch.registry import NAMESPACES, OP_FUNCTIONS, OPTIONS
@@ -23,6 +23,9 @@ from torchlike._extensions.overrides import protocol
 from torchlike._extensions.overrides.python_signatures import read, table
 from torchlike._runtime.function_objects import copy_of
 from torchlike.tensor import Tensor, all_attributes
+
+if TYPE_CHECKING:
+    from torchlike._extensions.overrides.python_signatures import Form
 
 #: Tensor's attributes that PyTorch passes on by another name.
 REPORTED = {
@@ -127,7 +130,11 @@ def _template(*args: Any, **kwargs: Any) -> overrides.Result:
 
 
 def _asking_code(
-    public: Any, plain: Callable[..., Any], form: Any, free: tuple[str, ...], enter: Any
+    public: object,
+    plain: protocol.Function,
+    form: Form | None,
+    free: tuple[str, ...],
+    enter: object,
 ) -> CodeType:
     """Return the code that asks before ``plain`` runs, for a function object with as many free
     variables: what it needs stands among its constants, as its globals are another file's."""
@@ -154,7 +161,7 @@ def _asking_code(
 
 
 def _make_ask(
-    function: FunctionType, public: Any, form: Any, operator: bool, enter: Any = None
+    function: FunctionType, public: object, form: Form | None, operator: bool, enter: object = None
 ) -> None:
     plain = copy_of(function, function.__name__)
     if enter is None:
@@ -192,7 +199,9 @@ def accessors() -> frozenset[Any]:
     return frozenset(found)
 
 
-def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, FunctionType]]:
+def functions(
+    namespaces: dict[str, dict[str, protocol.Function]],
+) -> Iterator[tuple[str, str, FunctionType]]:
     """Yield the public functions that ask: their namespace, name and object."""
     for space, entries in namespaces.items():
         if space == "aten":
@@ -207,11 +216,11 @@ def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str,
 _also: list[tuple[FunctionType, Any]] = []
 
 
-def asks(line: str) -> Callable[[Any], Any]:
+def asks(line: str) -> Callable[[protocol.Function], protocol.Function]:
     """Return a decorator that registers a Python function of a room above as one that asks too,
     passed on as ``line`` says (see ``python_signatures.py``)."""
 
-    def mark(function: Any) -> Callable[..., Any]:
+    def mark(function: Any) -> protocol.Function:
         _also.append((function, read(line)[1]))
         if overrides.are_enabled():
             _make_ask(function, function, _also[-1][1], False)

@@ -7,14 +7,15 @@ The code of every public function comes here once anybody could be asked (``code
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from torchlike._core import overrides
 from torchlike._core.overrides import (
     PLAIN,
     DisableTorchFunctionSubclass,
     Disabling,
+    Function,
     Result,
     enable,
     has_function,
@@ -25,10 +26,15 @@ from torchlike._core.overrides import (
     state,
 )
 
+if TYPE_CHECKING:
+    from torchlike._extensions.overrides.python_signatures import Form
+
+Keywords = dict[str, Any]
+
 #: Containers in which arguments are looked for.
 _NESTS = (tuple, list)
 #: Accessors and methods of Tensor that say the class of their tensor to modes, plain as it may be.
-of_self: set[Any] = set()
+of_self: set[object] = set()
 
 
 class Declined(TypeError):
@@ -62,7 +68,7 @@ def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
     return found
 
 
-def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, Any]) -> Result:
+def below(plain: Function, public: object, args: tuple[Any, ...], kwargs: Keywords) -> Result:
     """Run a call that no ``__torch_function__`` takes: by handlers of ``__torch_dispatch__``, or
     the ``plain`` code."""
     dispatch = overrides.dispatch
@@ -74,7 +80,7 @@ def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, A
 
 
 def enter_below(
-    public: Any, plain: Callable[..., Any], form: Any, args: Any, kwargs: dict[str, Any]
+    public: object, plain: Function, form: Form | None, args: tuple[Any, ...], kwargs: Keywords
 ) -> Result:
     """Run a call of an op that is not public: ``__torch_function__`` does not see it."""
     return below(plain, public, args, kwargs)
@@ -100,7 +106,7 @@ def _collect(
             kinds.insert(at, kind)
 
 
-def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
+def overloaded(values: Iterable[object], depth: int = 0) -> list[Any]:
     """Return the values whose classes are to be asked, one of each class, in the order of asking:
     subclasses before their bases, else from left to right. ``depth``: of lists to look into."""
     found: list[Any] = []
@@ -110,11 +116,11 @@ def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
 
 
 def _asked(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
     operator: bool,
 ) -> Result:
     now = state
@@ -136,11 +142,11 @@ def _asked(
 
 
 def enter(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Result:
     """Run a call of a public function: its ``plain`` code, unless a mode or an argument's class
     acts in its place. ``form``: how it passes itself on (``python_signatures.py``),
@@ -150,11 +156,11 @@ def enter(
 
 
 def enter_operator(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Result:
     """Run a call as ``enter`` does, for a binary operator: return NotImplemented, which leaves it
     to Python, where all decline."""
@@ -165,11 +171,11 @@ def enter_operator(
 
 
 def enter_maker(
-    public: Any,
-    plain: Callable[..., Any],
-    form: Any,
+    public: object,
+    plain: Function,
+    form: Form | None,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Result:
     """Run a call as ``enter`` does, for a function that modes see, but not the classes of its
     arguments."""
@@ -180,10 +186,10 @@ def enter_maker(
 
 
 def ask(
-    public: Any,
+    public: object,
     found: Sequence[Any],
-    args: Any,
-    kwargs: Any,
+    args: tuple[Any, ...],
+    kwargs: Keywords | None,
     in_python: bool = True,
     operator: bool = False,
 ) -> Result:
@@ -224,7 +230,7 @@ def ask(
     raise TypeError(_nobody(public, types, mode, in_python))
 
 
-def _nobody(public: Any, types: Any, mode: Any, in_python: bool) -> str:
+def _nobody(public: object, types: Iterable[type], mode: object, in_python: bool) -> str:
     name = name_of(public)
     if in_python:
         room, _, own = name.rpartition(".")
@@ -252,7 +258,7 @@ def name_of(public: Any) -> str:
     return f"{module.replace('torchlike', 'torch', 1)}.{name}"
 
 
-def push(mode: Any) -> None:
+def push(mode: object) -> None:
     """Switch a mode on."""
     enable()
     state.modes.append(mode)
@@ -271,7 +277,7 @@ def pop() -> object:
     return mode
 
 
-def push_dispatch(mode: Any) -> None:
+def push_dispatch(mode: object) -> None:
     """Switch a mode with ``__torch_dispatch__`` on."""
     enable()
     start_dispatch()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchlike._core.dispatch.registry import PYTHON_FUNCTIONS
 
@@ -25,13 +25,13 @@ class Form(NamedTuple):
 
     #: Names of its parameters in order, and the defaults.
     names: tuple[str, ...]
-    defaults: dict[str, Any]
+    defaults: dict[str, object]
     by_position: tuple[str, ...]
     by_keyword: tuple[str, ...]
 
     def passed(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]] | None:
         """Return the arguments as a call passes them on; None for those that the function
         refuses."""
         if self.by_position and self.by_position[0].startswith("*"):
@@ -100,7 +100,7 @@ def read(line: str) -> tuple[str, Form]:
     name, _, rest = line.partition(": ")
     passed, _, dropped = rest.partition(" / ")
     positions, _, keywords = passed.partition(" | ")
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
     groups = []
     for group in (positions, keywords, dropped):
         names = []
@@ -123,10 +123,10 @@ def form_of(space: str, name: str) -> Form:
     return _form(name, *PYTHON_FUNCTIONS[space][name])
 
 
-def of_function(function: Callable[..., Any]) -> Form:
+def of_function(function: Callable[..., object]) -> Form:
     """Return the form of a function that passes parameters without defaults by position, and the
     others by keyword."""
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
     positions, keywords = [], []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -148,7 +148,7 @@ def table(room: str) -> dict[str, Form]:
     return {name: _form(name, function, text) for name, (function, text) in declared.items()}
 
 
-def _form(name: str, function: Callable[..., Any], text: str | None) -> Form:
+def _form(name: str, function: Callable[..., object], text: str | None) -> Form:
     if text is None:
         return of_function(function)
     form = read(f"{name}: {' '.join(text.split())}")[1]

@@ -3,11 +3,10 @@ questions with one answer, and devices and layouts that this build has not."""
 
 from __future__ import annotations
 
-import warnings
 from types import FunctionType
 from typing import Any
 
-from torchlike._core import dtypes
+from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import composite
 from torchlike._ops.aten.legacy import _mapped
 from torchlike.tensor import Tensor, add_method, all_attributes
@@ -55,7 +54,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """Return a view of as many elements in another tensor's size (use ``reshape_as``). RuntimeError
     for another number of elements."""
-    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    errors.warn_user("non-inplace resize_as is deprecated", UserWarning)
     if self.numel() != tensor.numel():
         sizes = "x".join(map(str, self.shape))
         raise RuntimeError(
@@ -146,14 +145,14 @@ for _name in (
 
 def _volatile(self: Tensor) -> bool:
     """Return False, with a warning: it was replaced by ``torch.no_grad``."""
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    errors.warn_user("volatile was removed (Variable.volatile is always False)", UserWarning)
     return False
 
 
 def _set_volatile(self: Tensor, value: Any) -> None:
-    warnings.warn(
+    errors.warn_user(
         "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
-        stacklevel=2,
+        UserWarning,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax
@@ -64,12 +63,11 @@ def tensor(
 
 def _warn_of_copy(data: Any, function: str) -> None:
     if isinstance(data, Tensor):
-        warnings.warn(
+        errors.warn_user(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach()"
             ".clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
             f"{function}(sourceTensor).",
             UserWarning,
-            stacklevel=3,
         )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import casts, dtypes
+from torchlike._core import casts, dtypes, errors
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import plain_number
 from torchlike._core.errors import allocating
@@ -112,12 +111,11 @@ def range_op(
 
     RuntimeError for a zero step or bounds that do not fit its sign.
     """
-    warnings.warn(
+    errors.warn_user(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
         "values in [start, end).",
         UserWarning,
-        stacklevel=3,
     )
     start, end, step = _plain("range", start, end, step)
     if step == 0:

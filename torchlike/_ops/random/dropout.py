@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, views
+from torchlike._core import dtypes, errors, views
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Operand, Scalar, require_tensor
 from torchlike._extensions import boxes
@@ -158,13 +157,13 @@ def _check_spatial(input: Tensor, n: int) -> None:
     if ndim in (n + 1, n + 2) and (n, ndim) != (2, 3):
         return
     if (n, ndim) == (2, 3):
-        warnings.warn(
+        errors.warn_user(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
             "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
             "dim. This behavior will change in a future release to interpret the input as one "
             "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
             "dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=4,
+            UserWarning,
         )
         return
     meant = (
@@ -176,11 +175,11 @@ def _check_spatial(input: Tensor, n: int) -> None:
         raise RuntimeError(
             f"{name}: Expected 2D or 3D input, but received a {ndim}D input. {meant}"
         )
-    warnings.warn(
+    errors.warn_user(
         f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an "
         "error in a future release. To retain the behavior and silence this warning, please use "
         f"dropout instead. {meant}",
-        stacklevel=4,
+        UserWarning,
     )
 
 

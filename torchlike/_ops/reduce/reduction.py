@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import functools
 import math
-import warnings
 from typing import Any
 
 import jax
@@ -431,11 +430,10 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: Any) -> Non
     shape = input.shape
     count = math.prod(shape[d] for d in axes(dim, len(shape))) if input.numel() else 0
     if count <= correction:
-        warnings.warn(
+        errors.warn_user(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
             UserWarning,
-            stacklevel=4,
         )
 
 

@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import operator
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlike._core import devices, dtypes, layouts
@@ -74,7 +75,7 @@ class Type:
     def holds_tensors(self) -> bool:
         return self.base == "Tensor"
 
-    def convert(self, value: Any) -> Any:
+    def convert(self, value: object) -> object:
         """Convert a value to what the operator gets; raise TypeError for one of another type."""
         if self.marks:
             *rest, last = self.marks
@@ -89,8 +90,8 @@ class Type:
         return _CONVERT[self.base](value)
 
 
-def _instance(*kinds: type) -> Any:
-    def convert(value: Any) -> Any:
+def _instance(*kinds: type) -> Callable[[object], object]:
+    def convert(value: object) -> object:
         if not isinstance(value, kinds):
             raise TypeError(value)
         return value
@@ -104,7 +105,7 @@ def _float(value: Any) -> float:
     return float(value)
 
 
-def _device(value: Any) -> Any:
+def _device(value: object) -> devices.device:
     return devices.device(_instance(str, devices.device)(value))
 
 
@@ -163,7 +164,7 @@ class Argument:
         return self.keyword_only and self.is_written
 
     @property
-    def default_value(self) -> Any:
+    def default_value(self) -> object:
         """The default; None where there is none. Of ``int[2] padding=0`` it is ``[0, 0]``."""
         if self.required:
             return None
@@ -186,7 +187,7 @@ class Argument:
         return text if self.required else f"{text}={_written(self.default)}"
 
 
-def _written(default: Any) -> str:
+def _written(default: object) -> str:
     if isinstance(default, str):
         return f'"{default}"'
     text = (
@@ -241,7 +242,7 @@ class FunctionSchema:
 
     __repr__ = __str__
 
-    def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def takes(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
         """Return whether a call with these arguments fits."""
         try:
             self.bind(args, kwargs)
@@ -249,7 +250,7 @@ class FunctionSchema:
             return False
         return True
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, int]:
+    def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[Any, Any, int]:
         """Return all positional arguments, all keyword-only ones by name, and how many positional
         ones were left to their defaults; raise RuntimeError in PyTorch's words for a call that does
         not fit."""
@@ -280,7 +281,7 @@ class FunctionSchema:
             omitted,
         )
 
-    def _value(self, position: int, argument: Argument, given: dict[str, Any]) -> Any:
+    def _value(self, position: int, argument: Argument, given: dict[str, object]) -> object:
         if argument.name not in given:
             if argument.required:
                 raise RuntimeError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import dtypes
+from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Ints, Static, Str
 from torchlike._core.errors import check_count
@@ -382,9 +381,9 @@ def _register_upsample(name: str, defaults: dict[str, Any]) -> None:
     def upsample(
         input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any
     ) -> Tensor:
-        warnings.warn(
+        errors.warn_user(
             f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
-            stacklevel=2,
+            UserWarning,
         )
         return interpolate(input, size, scale_factor, **{**defaults, **options})
 
@@ -536,11 +535,11 @@ def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, alig
 def _corners(align_corners: bool | None) -> bool:
     if align_corners is not None:
         return align_corners
-    warnings.warn(
+    errors.warn_user(
         "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
         "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
         "documentation of grid_sample for details.",
-        stacklevel=3,
+        UserWarning,
     )
     return False
 
@@ -617,11 +616,11 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
             f"for size {size}. Got {theta.shape}."
         )
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        errors.warn_user(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details.",
-            stacklevel=3,
+            UserWarning,
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import jax
@@ -28,11 +27,11 @@ _F = ("nn.functional",)
 
 def _warn_about_sizes(input: Tensor, target: Tensor) -> None:
     if input._geometry.size != target._geometry.size:
-        warnings.warn(
+        errors.warn_user(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
-            stacklevel=3,
+            UserWarning,
         )
 
 
@@ -364,12 +363,12 @@ def kl_div(
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
     elif reduction == "mean":
-        warnings.warn(
+        errors.warn_user(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
             "release.",
-            stacklevel=2,
+            UserWarning,
         )
     if reduction not in ("none", "batchmean", "sum", "mean"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

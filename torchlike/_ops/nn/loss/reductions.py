@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
+
+from torchlike._core import errors
 
 #: aten's numbers.
 NUMBERS = {"none": 0, "mean": 1, "sum": 2}
@@ -18,9 +19,9 @@ def check_reduction(reduction: str) -> None:
 def get_enum(reduction: str) -> int:
     """Return the number of a reduction. ValueError for an unknown one."""
     if reduction == "elementwise_mean":
-        warnings.warn(
+        errors.warn_user(
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
-            stacklevel=2,
+            UserWarning,
         )
         reduction = "mean"
     check_reduction(reduction)
@@ -28,17 +29,17 @@ def get_enum(reduction: str) -> int:
 
 
 def legacy_get_string(
-    size_average: bool | None, reduce: bool | None, emit_warning: bool = True, stacklevel: int = 2
+    size_average: bool | None, reduce: bool | None, emit_warning: bool = True
 ) -> str:
     """Return the reduction that the two older flags ask for, None of which means True; with a
     warning."""
     mean = size_average is None or size_average
     chosen = ("mean" if mean else "sum") if reduce is None or reduce else "none"
     if emit_warning:
-        warnings.warn(
+        errors.warn_user(
             f"size_average and reduce args will be deprecated, please use reduction='{chosen}' "
             "instead.",
-            stacklevel=stacklevel,
+            UserWarning,
         )
     return chosen
 
@@ -54,4 +55,4 @@ def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
     """Return a loss' reduction, which the two older flags override where they are given."""
     if size_average is None and reduce is None:
         return reduction
-    return legacy_get_string(size_average, reduce, stacklevel=4)
+    return legacy_get_string(size_average, reduce)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax
@@ -87,11 +86,11 @@ def log_softmax_op(input: Input, dim: Int, dtype: DType = None):
     return jax.nn.log_softmax(widened(x), d).astype(x.dtype).reshape(input.shape)
 
 
-def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
-    warnings.warn(
+def _implicit_dim(name: str, ndim: int) -> int:
+    errors.warn_user(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=stacklevel + 2,
+        UserWarning,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -113,7 +112,7 @@ def _family(
         input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
     ) -> Tensor:
         if dim is None:
-            dim = _implicit_dim(name, input.dim(), _stacklevel)
+            dim = _implicit_dim(name, input.dim())  # whatever `_stacklevel`: at the user's line
         return function(_cast(input, dtype), dim)
 
     declare_autocast(name, autocast)
