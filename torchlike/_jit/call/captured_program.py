@@ -65,6 +65,13 @@ class CapturedProgram:
 
     Attributes:
       name: the function's name.
+
+    Example:
+      >>> double = torchlike.jit(lambda x: 2 * x)
+      >>> double(torch.ones(3))
+      tensor([2., 2., 2.])
+      >>> len(double.programs()[0].sources)
+      1
     """
 
     def __init__(

@@ -474,7 +474,7 @@ def _spread(name: str, spec: Any) -> None:
       >>> torch.tensor([1.0, 3.0]).{name}(correction=0)
       tensor(1.)
     """
-    composite(name, tags="reduction.default|dim")(function)
+    composite(name, tags="reduction.correction|correction_out|default|dim|out")(function)
 
 
 _spread("var", var_op)
