@@ -12,7 +12,7 @@ LIMITS = {
     "entries at the root": 55,
     "of them ours": 9,
     "files of the heart": 29,
-    "lines of the heart": 7_250,
+    "lines of the heart": 7_256,
     "files of the compiler": 45,
     "lines of the compiler": 15_640,
     "lines of the package": 171_550,

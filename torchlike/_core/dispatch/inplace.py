@@ -45,7 +45,12 @@ def in_place_variant(spec: OpSpec) -> Callable[..., Any]:
         statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
         return _update(spec, target, [args[i] for i in operand_positions], statics)
 
-    return call.dress(variant, spec, "_")
+    def in_own_dtype(*args: Any, **kwargs: Any) -> Tensor:  # a sum of bools is not in int64
+        if args and getattr(args[0], "dtype", None) is dtypes.bool and not kwargs.get("dtype"):
+            kwargs["dtype"] = dtypes.bool
+        return variant(*args, **kwargs)
+
+    return call.dress(in_own_dtype if spec.casts_out == "dtype" else variant, spec, "_")
 
 
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
@@ -202,10 +207,8 @@ def in_place_executable(
         def pure(target: Any, *others: Any) -> Any:
             out = out_of_place.pure(target, *others)
             if out.shape != target.shape:
-                raise RuntimeError(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape "
-                    f"{list(out.shape)}"
-                )
+                shapes = list(target.shape), list(out.shape)
+                raise RuntimeError(errors.NO_BROADCAST.format(*shapes))
             if target.dtype.kind == "c" and out.dtype.kind == "f":  # a modulus
                 raise RuntimeError(f"In-place {spec.name} is not supported for complex tensors.")
             return _cast_result(out, target.dtype)
