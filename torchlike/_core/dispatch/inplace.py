@@ -45,7 +45,7 @@ def in_place_variant(spec: OpSpec) -> Callable[..., Any]:
         statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
         return _update(spec, target, [args[i] for i in operand_positions], statics)
 
-    def in_own_dtype(*args: Any, **kwargs: Any) -> Tensor:  # a sum of bools is not in int64
+    def in_own_dtype(*args: object, **kwargs: object) -> Tensor:  # a sum of bools is not in int64
         if args and getattr(args[0], "dtype", None) is dtypes.bool and not kwargs.get("dtype"):
             kwargs["dtype"] = dtypes.bool
         return variant(*args, **kwargs)
