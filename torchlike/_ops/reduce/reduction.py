@@ -596,7 +596,7 @@ def _running_complex_logsumexp(terms: Any) -> jax.Array:
 
 
 @_running_complex_logsumexp.defjvp
-def _running_complex_logsumexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _running_complex_logsumexp_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     """Differentiate the whole: in a loop that is differentiated twice, JAX forgets the rule of a
     step."""
     (terms,), (changes,) = primals, tangents
