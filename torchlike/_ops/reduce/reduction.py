@@ -589,7 +589,7 @@ def _running_complex_logsumexp(terms: Any) -> jax.Array:
     """Return the running log-sum-exp along the first dimension, one after the other, as PyTorch
     computes it: the branch of the logarithm depends on the order."""
 
-    def step(so_far: Any, x: Any) -> tuple[Any, Any]:
+    def step(so_far: Any, x: Any) -> tuple[Any, ...]:
         return (log_of_complex_sum(so_far, x),) * 2
 
     return scan(step, jnp.full_like(terms[0], -jnp.inf), terms)[1]
@@ -607,7 +607,7 @@ def _running_complex_logsumexp_jvp(primals: Any, tangents: Any) -> tuple[Any, ..
         # Beside what has no end PyTorch has no gradient for any of them.
         return jnp.where(totals.real == jnp.inf, jnp.nan, jnp.exp(p - totals))
 
-    def step(so_far: Any, row: Any) -> tuple[Any, Any]:
+    def step(so_far: Any, row: Any) -> tuple[Any, ...]:
         kept, added = row
         return (kept * so_far + added,) * 2
 
