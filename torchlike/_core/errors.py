@@ -189,6 +189,7 @@ NUMPY_NEGATED = (
     "instead."
 )
 NO_SCALAR = "a Tensor with {} elements cannot be converted to Scalar"
+NO_BROADCAST = "output with shape {} doesn't match the broadcast shape {}"
 UNCASTABLE = "result type {} can't be cast to the desired output type {}"
 AMBIGUOUS_BOOL = "Boolean value of Tensor with {what} is ambiguous"
 DEEPCOPY_NON_LEAF = (

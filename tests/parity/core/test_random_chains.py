@@ -224,6 +224,8 @@ WIDER = (
     "is not implemented",
     "bool tensor is not supported",
     "norm on an empty tensor",
+    # The source is longer than the index: PyTorch's gradient has the index's shape.
+    "Function ScatterAddBackward0 returned an invalid gradient",
 )
 #: What only torchlike refuses: a write to memory that overlaps itself (which PyTorch deprecates),
 #: kernels, places and dimensions that PyTorch does not look at where there are no elements (or
@@ -448,10 +450,11 @@ def check(seed):
 
 
 def _check(seed, ours, theirs):
-    steps, refused, halves = [], 0, False
+    steps, refused, halves, unsigned = [], 0, False, False
     for _ in range(ours.length):
         before = [str(t.dtype) + str(tuple(t.shape)) for t in theirs.tensors]
         halves = halves or any("float16" in each for each in before)
+        unsigned = unsigned or any("uint8" in each for each in before)
         (name, mine), (_, wanted) = ours.step(), theirs.step()
         steps.append(name)
         where = f"seed {seed}: {steps} {before}"
@@ -492,7 +495,12 @@ def _check(seed, ours, theirs):
         assert (a.grad is None) == (b.grad is None), f"seed {seed}: {steps}"
         if a.grad is not None and errors[0] is None:
             difference = _alike(a.grad, b.grad, LOOSE["bfloat16"] if halves else 0.0)
-            if difference is not None and "number pow" in steps:
+            known = "number pow" in steps or (
+                # PyTorch negates unsigned integers, and divides by elements (infinity by infinity).
+                ("binary atan2" in steps and unsigned)
+                or ("reduce cumprod" in steps and not b.grad.isfinite().all())
+            )
+            if difference is not None and known:
                 KNOWN.append(f"seed {seed}: {steps}: gradient: {difference}")
                 continue
             assert difference is None, f"seed {seed}: {steps}: gradient: {difference}"

@@ -220,6 +220,43 @@ def test_prelu_of_an_infinity_has_a_slope():
     alike(lambda t, x, w: t.nn.functional.prelu(x, w), [INF, 1.0, -2.0, 3.0], [0.25])
 
 
+@pytest.mark.parametrize("number", [NAN, INF, -INF])
+def test_a_number_without_end_has_no_part_where_it_is_not_used(number):
+    values = [0.5, -1.0, 2.0, 0.0, -0.0, NAN, INF]
+    alike(lambda t, x: t.nn.functional.leaky_relu(x, number), values)
+    if math.isnan(number):
+        alike(lambda t, x: t.nn.functional.hardtanh(x, -1.0, number), values)
+        alike(lambda t, x: t.nn.functional.hardtanh(x, number, INF), values)
+    if number == INF:
+        alike(lambda t, x: t.nn.functional.huber_loss(x, x * 0, delta=number), [0.5, -1.0, 2.0])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_angles_of_integers(dtype):
+    """The slope is that of the same numbers as floats; PyTorch negates them as bytes."""
+    integers = [2, 1, 0, 3]
+
+    def slopes(of):
+        x = torchlike.tensor([0.5, 0.25, -3.0, 1.0], requires_grad=True)
+        y = torchlike.tensor(integers, dtype=of)
+        grads: Any = torchlike.autograd.grad(torchlike.atan2(y, x).sum(), x)
+        return grads[0].tolist()
+
+    assert slopes(getattr(torchlike, dtype)) == slopes(torchlike.float32)
+    np.testing.assert_allclose(slopes(torchlike.float32)[:2], [-2 / 4.25, -1 / 1.0625], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float64"])
+def test_running_products_out_of_range_on_the_way(dtype):
+    large = [1e200, 1e200, 1e-200, -0.0] if dtype == "float64" else [1e30, 1e30, 1e-30, -0.0]
+    for values in (large, [1 / v for v in large[:3]], [3.0, -0.0, INF], [INF, 2.0, 0.0]):
+        kind: Any = complex if dtype == "complex64" else float
+        if dtype == "complex64" and INF in values:
+            continue  # one library or the other has NaN in the imaginary part first
+        row = [kind(v) for v in values]
+        alike(lambda t, x: t.cumprod(x, 0), row, dtype=dtype, gradients=False)
+
+
 def test_running_logsumexp_beside_an_infinity():
     alike(lambda t, x: t.logcumsumexp(x, 0)[1:], [-2.0, 1.0, 2.0, 0.5])
     x = torchlike.tensor([1.0, INF, 2.0, 3.0], requires_grad=True)

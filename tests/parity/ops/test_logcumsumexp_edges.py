@@ -57,3 +57,17 @@ def test_gradients(row: list[complex]) -> None:
         return t.autograd.grad(t.logcumsumexp(x, 0), x, t.tensor([1.0, 2j, 3.0][: len(row)]))
 
     compare(gradient)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_second_gradients(length: int) -> None:
+    rows = [0.5 + 1j, -1 + 0.3j, 2 - 0.2j, -0.7 - 2j, 0.1j][:length]
+    weights = [1 + 0.1j, 2 - 1j, 3 + 0.5j, -1 + 0j, 0.3j][:length]
+
+    def gradient(t):
+        x = t.tensor(rows, dtype=t.complex128, requires_grad=True)
+        by = t.tensor(weights, dtype=t.complex128)
+        (slope,) = t.autograd.grad(t.logcumsumexp(x, 0), x, by, create_graph=True)
+        return t.autograd.grad(slope, x, by.conj())
+
+    compare(gradient, rtol=1e-9, atol=1e-12)

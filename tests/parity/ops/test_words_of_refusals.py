@@ -35,9 +35,37 @@ OUT_OF_RANGE = {
     "index: list of nothing": lambda t: t.ones(10, 0)[:, [0, 1]],
     "unravel_index": lambda t: t.unravel_index(t.tensor(0.5), (2, 2)),
 }
+#: Shapes that are not broadcast to: a write does not take off dimensions of size 1.
+OTHER_SHAPES = {
+    f"copy_: {shape} into {into}": lambda t, into=into, shape=shape: t.zeros(into).copy_(
+        t.ones(shape)
+    )
+    for into, shape in [
+        ((3,), (1, 3)),
+        ((), (1,)),
+        ((2, 3), (1, 1, 1)),
+        ((1, 3), (1, 2, 3)),
+        ((3,), (1, 0)),
+        ((0,), (2, 3)),
+        ((2, 3), (2,)),
+    ]
+}
+#: One of the two is a number, the other is not.
+NUMBERS_AND_VECTORS = {
+    f"{name}: {shape} into {into}": lambda t, name=name, into=into, shape=shape, rest=rest: getattr(
+        t.zeros(into), name
+    )(0, t.tensor([0]), t.ones(shape), *rest)
+    for name, rest in [("index_add", ()), ("index_add_", ()), ("index_reduce", ("amax",))]
+    for into, shape in [((4,), ()), ((), (1,))]
+}
 REFUSALS = {
     **NO_DIMENSION,
     **OUT_OF_RANGE,
+    **OTHER_SHAPES,
+    **NUMBERS_AND_VECTORS,
+    "cumsum_: bool": lambda t: t.ones(2, dtype=t.bool).cumsum_(0),
+    "cumprod_: bool": lambda t: t.ones(2, dtype=t.bool).cumprod_(0),
+    "cumsum_: no dimension": lambda t: t.ones(0, 3, dtype=t.bool).cumsum_(2),
     "unique: 0-dim": lambda t: t.unique(t.tensor(1), dim=0),
     "unique: nothing twice": lambda t: t.unique(t.zeros(0, 0), dim=0),
     "unique: nothing beside": lambda t: t.unique(t.zeros(2, 0), dim=0),
@@ -158,6 +186,12 @@ def test_words(name):
 
 
 WORKING = {
+    "cumsum_: no bools": lambda t: t.ones(0, 3, dtype=t.bool).cumsum_(1),
+    "cumprod_: no bools": lambda t: t.ones(3, 0, dtype=t.bool).cumprod_(0),
+    "cumsum_: one bool": lambda t: t.tensor(True).cumsum_(0),
+    "cumsum: no bools": lambda t: t.cumsum(t.ones(0, dtype=t.bool), 0, dtype=t.bool),
+    "x[:] = longer": lambda t: filled(t, slice(None), t.ones(1, 1, 3, 4)),
+    "index_copy: a number": lambda t: t.zeros(4).index_copy(0, t.tensor([1]), t.tensor(2.0)),
     "index": lambda t: t.arange(12).view(3, 4)[np.array(1)],
     "index: two": lambda t: t.arange(12).view(3, 4)[np.array(1), np.array(2)].stride(),
     "index: mask": lambda t: t.arange(12).view(3, 4)[np.array(1, np.uint8)],

@@ -9,6 +9,7 @@ the device of its operands: moving there changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -88,7 +89,7 @@ def copy_(
         name = "torch::autograd::CopyBackwards"
         shape = source._geometry.size
         if shape != geometry.size:
-            check_expandable(shape, geometry.size)
+            (check_expandable if expanded else _check_broadcast)(shape, geometry.size)
     if modes.current.levels or (recorded and modes.current.grad_enabled):
         if recorded and modes.current.grad_enabled:
             check_in_place(target, True)
@@ -147,11 +148,22 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
     assign(target, execute(exe, [target._read(), value], [target, source]))
 
 
+def _check_broadcast(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
+    """Raise RuntimeError, in PyTorch's words, where a shape does not broadcast to just another."""
+    pairs = list(zip_longest(reversed(to), reversed(shape), fillvalue=1))
+    for d, (a, b) in enumerate(pairs, 1):
+        if a != b and 1 not in (a, b):
+            raise errors.size_mismatch(a, b, len(pairs) - d)
+    wide = [b if a == 1 else a for a, b in reversed(pairs)]
+    if wide != list(to):
+        raise RuntimeError(errors.NO_BROADCAST.format(list(to), wide))
+
+
 def check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
     """Raise RuntimeError, in PyTorch's words, where a shape does not broadcast to another."""
     lead = len(to) - len(shape)
     fits = lead >= 0 and all(a in (1, b) for a, b in zip(shape, to[lead:], strict=True))
-    if not fits and not (lead < 0 and all(n == 1 for n in shape[:-lead])):
+    if not fits:
         for d, (a, b) in enumerate(zip(reversed(shape), reversed(to), strict=False)):
             if a not in (1, b):
                 raise RuntimeError(
@@ -190,10 +202,7 @@ def _fit(size: tuple[int, ...], dtype: np.dtype) -> first_calls.CompiledForm:
 
 def _fit_pure(size: tuple[int, ...], dtype: np.dtype) -> Callable[[ArrayLike], jax.Array]:
     def fit(value: ArrayLike) -> jax.Array:
-        value = jnp.asarray(value)
-        if value.ndim > len(size):
-            value = value.reshape(value.shape[value.ndim - len(size) :])
-        return jnp.broadcast_to(casts.convert(value, dtype), size)
+        return jnp.broadcast_to(casts.convert(jnp.asarray(value), dtype), size)
 
     return fit
 

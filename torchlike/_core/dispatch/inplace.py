@@ -53,7 +53,12 @@ def in_place_variant(spec: OpSpec) -> Callable[..., Tensor]:
         statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
         return run_update.function(spec, target, [args[i] for i in operand_positions], statics)
 
-    return call.dress(variant, spec, "_")
+    def in_own_dtype(*args: object, **kwargs: object) -> Tensor:  # a sum of bools is not in int64
+        if args and getattr(args[0], "dtype", None) is dtypes.bool and not kwargs.get("dtype"):
+            kwargs["dtype"] = dtypes.bool
+        return variant(*args, **kwargs)
+
+    return call.dress(in_own_dtype if spec.casts_out == "dtype" else variant, spec, "_")
 
 
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
@@ -204,10 +209,8 @@ def in_place_executable(
         def pure(target: jax.Array, *others: Argument) -> jax.Array:
             out = out_of_place.pure(target, *others)
             if out.shape != target.shape:
-                raise RuntimeError(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape "
-                    f"{list(out.shape)}"
-                )
+                shapes = list(target.shape), list(out.shape)
+                raise RuntimeError(errors.NO_BROADCAST.format(*shapes))
             if target.dtype.kind == "c" and out.dtype.kind == "f":  # a modulus
                 raise RuntimeError(f"In-place {spec.name} is not supported for complex tensors.")
             return _cast_result(out, target.dtype)

@@ -141,7 +141,8 @@ def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1
     if input.dtype.kind == "u" and (min_val.value < 0 or max_val.value < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val.value != min_val.value or max_val.value != max_val.value:
-        return jnp.full_like(input, jnp.nan)
+        outside = (input <= min_val.value) | (input >= max_val.value)  # with a gradient of 0
+        return jnp.where(outside, lax.stop_gradient(input), input) + jnp.nan
     return _between(input, min(min_val.value, max_val.value), max_val.value)
 
 
@@ -160,7 +161,8 @@ def _leaky_relu_in_parts(aten: Any, input: Any, negative_slope: Any = 0.01) -> A
 def leaky_relu(input: Input, negative_slope: ComputedFloat = 0.01):
     """Return ``input`` where positive, else ``negative_slope * input``."""
     floats_only(input, "leaky_relu_cpu")
-    return in_float32(lambda x: jnp.where(x > 0, x, x * negative_slope))(input)
+    # A choice between two products would multiply a gradient of 0 by a slope without end.
+    return in_float32(lambda x: x * jnp.where(x > 0, np.ones((), x.dtype), negative_slope))(input)
 
 
 @jax.custom_jvp

@@ -355,12 +355,14 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
             f"{name}(): self ({scalar_type_of(x)}) and source ({scalar_type_of(source)}) must have "
             "the same scalar type"
         )
+    shapes = [list(s.shape) for s in (x, source)]
     x, index, source = jnp.atleast_1d(x), jnp.atleast_1d(index), jnp.atleast_1d(source)
     rest = [s.shape[:d] + s.shape[d + 1 :] for s in (x, source)]
-    if rest[0] != rest[1]:
+    flat = len(shapes[0]) != len(shapes[1]) and name != "index_copy_"  # one of them is a number
+    if rest[0] != rest[1] or flat:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
-            f"Got self.shape = {list(x.shape)} source.shape = {list(source.shape)}"
+            f"Got self.shape = {shapes[0]} source.shape = {shapes[1]}"
         )
     if index.size != source.shape[d]:
         raise RuntimeError(

@@ -33,7 +33,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
 from torchlike._ops.reduce.spread import variance
-from torchlike._ops.reduce.sums import added, running
+from torchlike._ops.reduce.sums import added, running, running_product
 from torchlike._ops.unfused import settled
 from torchlike.tensor import Tensor
 
@@ -536,20 +536,24 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
       tensor([1, 3, 6])
     """
     x = _accumulated(input, dtype)
+    d = errors.wrap_dim(dim, x.ndim)
+    if not x.ndim or not x.size:
+        return x
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
-    d = errors.wrap_dim(dim, x.ndim)
-    return in_float32(lambda x: running(x, d))(x) if x.ndim else x
+    return in_float32(lambda x: running(x, d))(x)
 
 
 @op(casts_out="dtype", inplace=True, autocast={"cuda": "float32"})
 def cumprod(input: Input, dim: Int, *, dtype: DType = None):
     """Return the running product along ``dim``."""
     x = _accumulated(input, dtype)
+    d = errors.wrap_dim(dim, x.ndim)
+    if not x.ndim or not x.size:
+        return x
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
-    d = errors.wrap_dim(dim, x.ndim)
-    return in_float32(lambda x: jnp.cumprod(x, d))(x) if x.ndim else x
+    return in_float32(lambda x: running_product(x, d))(x)
 
 
 @op()
@@ -562,10 +566,7 @@ def logcumsumexp(input: Input, dim: Int):
         return input
     if input.dtype.kind != "c":
         return in_float32(lambda x: _running_logsumexp(x, d))(input)
-    # One after the other, as PyTorch does: the branch of the logarithm depends on the order.
-    terms = jnp.moveaxis(input, d, 0)
-    _, found = scan(_next_logsumexp, jnp.full_like(terms[0], -jnp.inf), terms)
-    return jnp.moveaxis(found, 0, d)
+    return jnp.moveaxis(_running_complex_logsumexp(jnp.moveaxis(input, d, 0)), 0, d)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
@@ -581,23 +582,35 @@ def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> tuple[Any,
     return _running_logsumexp(*primals, axis), jax.jvp(scan, primals, tangents)[1]
 
 
-def _next_logsumexp(so_far: Any, x: Any) -> tuple[Any, Any]:
-    total = _complex_logaddexp(so_far, x)
-    return total, total
+@jax.custom_jvp
+def _running_complex_logsumexp(terms: Any) -> jax.Array:
+    """Return the running log-sum-exp along the first dimension, one after the other, as PyTorch
+    computes it: the branch of the logarithm depends on the order."""
+
+    def step(so_far: Any, x: Any) -> tuple[Any, ...]:
+        return (log_of_complex_sum(so_far, x),) * 2
+
+    return scan(step, jnp.full_like(terms[0], -jnp.inf), terms)[1]
 
 
-_complex_logaddexp = jax.custom_jvp(log_of_complex_sum)
+@_running_complex_logsumexp.defjvp
+def _running_complex_logsumexp_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
+    """Differentiate the whole: in a loop that is differentiated twice, JAX forgets the rule of a
+    step."""
+    (terms,), (changes,) = primals, tangents
+    totals = _running_complex_logsumexp(terms)
+    before = jnp.concatenate([jnp.full_like(totals[:1], -jnp.inf), totals[:-1]])
 
+    def share(p: Any) -> Any:
+        # Beside what has no end PyTorch has no gradient for any of them.
+        return jnp.where(totals.real == jnp.inf, jnp.nan, jnp.exp(p - totals))
 
-@_complex_logaddexp.defjvp
-def _complex_logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    total = _complex_logaddexp(*primals)
-    # Beside what has no end PyTorch has no gradient for any of them.
-    shares = [
-        jnp.where(total.real == jnp.inf, jnp.nan, jnp.exp(p - total)) * t
-        for p, t in zip(primals, tangents, strict=True)
-    ]
-    return total, shares[0] + shares[1]
+    def step(so_far: Any, row: Any) -> tuple[Any, ...]:
+        kept, added = row
+        return (kept * so_far + added,) * 2
+
+    rows = share(before), share(terms) * changes
+    return totals, scan(step, jnp.zeros_like(changes[0]), rows)[1]
 
 
 def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:

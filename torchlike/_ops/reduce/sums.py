@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from torchlike._ops.loops import scan
@@ -58,3 +59,12 @@ def running(x: Any, axis: int) -> jax.Array:
         found += jnp.pad(before, [(1, 0), *((0, 0) for _ in before.shape[1:])])
         found = jnp.swapaxes(found, 0, 1).reshape(-1, *found.shape[2:])[:n]
     return jnp.moveaxis(found, 0, axis)
+
+
+def running_product(x: Any, axis: int) -> jax.Array:
+    """Return the running product along an axis, on the CPU multiplied in double precision as by
+    PyTorch: what goes out of range on the way may come back, and infinity times 0 is NaN."""
+    wide = {"float32": np.float64, "complex64": np.complex128}.get(x.dtype.name)
+    if wide is None or not targets.is_cpu():
+        return jnp.cumprod(x, axis)
+    return jnp.cumprod(x.astype(wide), axis).astype(x.dtype)

@@ -120,7 +120,9 @@ def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str,
     distance = subgradients.absolute(x - y)
     far = distance > delta  # a NaN is near, where its gradient is NaN
     inner = jnp.where(far, 0, distance)
-    loss = jnp.where(far, delta * (distance - 0.5 * delta), 0.5 * inner * inner)
+    loss = 0.5 * inner * inner
+    if delta < math.inf:  # else none is far, and a gradient of 0 times infinity would be NaN
+        loss = jnp.where(far, delta * (distance - 0.5 * delta), loss)
     # Unlike mse_loss, PyTorch's weighted mean here is over the number of elements.
     return reduced(loss if weight is None else loss * weight, reduction)
 
