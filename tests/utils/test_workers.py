@@ -15,7 +15,7 @@ from jax._src import xla_bridge
 import torchlike as torch
 from tests import interruptions
 from torchlike.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
-from torchlike.utils.data.processes import staff
+from torchlike.utils.data.processes import worker_pool
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
 
@@ -130,7 +130,7 @@ def test_batches_may_be_kept_and_written():
         passing.append(images.double().mean().item())
         del images
     assert passing == [2 * i + 0.5 for i in range(10)]
-    assert len(iterator._batches._staff[0].received._blocks) <= 6
+    assert len(iterator._batches._workers[0].received._blocks) <= 6
 
 
 def test_views_of_much_memory_go_without_the_rest():
@@ -333,7 +333,7 @@ def test_a_module_that_computes_when_it_is_imported(tmp_path, monkeypatch):
 
     for _ in range(2):
         assert loaded(computes_at_import.Rows()) == [[200, 200], [200, 200]]
-    assert "computes_at_import" in staff._spoiling
+    assert "computes_at_import" in worker_pool._spoiling
 
 
 # -- that nothing is left --------------------------------------------------------------------------
