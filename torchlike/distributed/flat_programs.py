@@ -10,9 +10,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._runtime.jax_private.equations import called, interpret, subjaxprs
 from torchlike.distributed.captured import speaks_of_ranks
-from torchlike.distributed.crossings import Side, crossing, side_of
 from torchlike.distributed.equations import Axes, evaluator, is_place, over_axes
 from torchlike.distributed.mixed_operands import mixed
+from torchlike.distributed.transfers import Side, side_of, transfer_p
 
 _WHOLE = PartitionSpec()
 
@@ -91,8 +91,8 @@ class Flat:
         return interpret(program, constants, operands, self._add)
 
     def _add(self, eqn: Any, operands: list[Any]) -> Sequence[Any]:
-        if eqn.primitive is crossing:
-            return self._crossing(eqn, operands)
+        if eqn.primitive is transfer_p:
+            return self._transfer(eqn, operands)
         name = eqn.primitive.name
         if name == "sharding_constraint" and isinstance(eqn.params["sharding"], NamedSharding):
             return self._constraint(eqn, operands)
@@ -144,7 +144,7 @@ class Flat:
             return Side((), _WHOLE, ())
         return Side(own, _WHOLE, ())
 
-    def _crossing(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
+    def _transfer(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
         p, met = eqn.params, self._met
         self._met = met or p["gathers"]
         given = []
@@ -209,7 +209,7 @@ _DIFFERENT = ("different",)
 def _is_special(program: Any) -> bool:
     """Return whether a program has equations that are not the same on whoever's values."""
     return any(
-        e.primitive is crossing
+        e.primitive is transfer_p
         or any(map(is_place, e.params.values()))
         or speaks_of_ranks(e)
         or any(map(_is_special, subjaxprs(e)))
