@@ -156,6 +156,6 @@ DATA_LOADER = DeclaredPatch(
     "Classes of `__main__` that are sent to workers stand in modules made in `sys.modules` there",
     when="a `DataLoader` with workers, in the process with the loop and in its workers",
     why="workers are forked from a server that has not run your script",
-    files=("utils/data/processes/by_value.py", "utils/data/processes/staff.py"),
+    files=("utils/data/processes/by_value.py", "utils/data/processes/worker_pool.py"),
     permanent="the workers end with the loader",
 )
