@@ -24,7 +24,7 @@ from torchlike.tensor import Tensor
 
 _MOST = 8
 _looked = 0
-_told = False
+_warned = False
 #: At which versions storages held an array that was another's: nodes may have saved that one.
 _borrowed: WeakKeyDictionary[Storage, int] = WeakKeyDictionary()
 
@@ -35,11 +35,11 @@ class _Written:
     __slots__ = ()
 
     def run(self: Any, cotangents: list[Any]) -> Sequence[Any]:
-        _tell(self)
+        _warn(self)
         return super().run(cotangents)  # type: ignore[misc]
 
     def run_graph(self: Any, cotangents: list[Tensor | None]) -> Sequence[Any]:
-        _tell(self)
+        _warn(self)
         return super().run_graph(cotangents)  # type: ignore[misc]
 
 
@@ -51,10 +51,10 @@ def _written(kind: type[OpNode]) -> type[Any]:
     return found
 
 
-def _tell(node: OpNode) -> None:
-    global _told
-    if not _told:
-        _told = True
+def _warn(node: OpNode) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
         errors.warn_user(
             f"{node.short_name()} saved a tensor for backward that was written to through .data "
             "afterwards. The gradient is that of the value that the operation was given; PyTorch, "
@@ -68,7 +68,7 @@ def about_to_write(target: Tensor) -> None:
     global _looked
     storage = target._storage
     if (
-        _told
+        _warned
         or _looked == _MOST
         or target._requires_grad
         or storage.host is not None

@@ -127,7 +127,7 @@ class JitFunction:
             self._numbers,
             fallback is not None,
             self.scripting,
-            not CHECKS.said() if checks is None else checks,
+            not CHECKS.get() if checks is None else checks,
         )
         self._warm_up = (
             WarmUp(warmup, self._tracer, self._cache, self._recompiles) if checked(warmup) else None

@@ -51,7 +51,7 @@ class WorkerServer:
         nothing, and return its process id."""
         sys.stdout.flush()
         sys.stderr.flush()
-        with interrupts.held(), warnings.catch_warnings():
+        with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads that wait, which NumPy's libraries have
             pid = os.fork()
             if pid == 0:
@@ -73,7 +73,7 @@ class WorkerServer:
         )
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         command = [sys.executable, *flags, "-c", code]
-        with interrupts.held():
+        with interrupts.deferred():
             pid = spawnv_passfds(os.fsencode(sys.executable), command, [number])
         theirs.close()
         return pid
