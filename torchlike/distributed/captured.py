@@ -27,7 +27,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from torchlike._runtime import x64
 from torchlike._runtime.jax_private import tracing
 from torchlike._runtime.jax_private.primitives import convert
-from torchlike._runtime.meeting import coordination
+from torchlike._runtime.rendezvous import coordination
 from torchlike._runtime.value_check import first_word
 from torchlike.distributed.collective_kernels import AXIS, force_async_dispatch
 from torchlike.distributed.debugging import DebugLevel, get_debug_level

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from torchlike._runtime.meeting import coordination
+from torchlike._runtime.rendezvous import coordination
 from torchlike.distributed.groups import ProcessGroup, World
 
 Ranks = Sequence[int]
