@@ -154,8 +154,8 @@ class RanksOfCapture:
             name="checks of values",
             mesh=mesh,
             body=body,
-            given=(None,) * len(words),
-            made=(own_side(mesh, ()),) * n,
+            in_sides=(None,) * len(words),
+            out_sides=(own_side(mesh, ()),) * n,
             dtypes=(words[0].dtype,) * n,
             gathers=False,
         )

@@ -35,8 +35,8 @@ def transfer(
     name: str,
     arrays: Sequence[Any],
     body: Body,
-    given: Sequence[Side],
-    made: Sequence[Side],
+    in_sides: Sequence[Side],
+    out_sides: Sequence[Side],
     dtypes: Sequence[Any],
     gathers: bool = False,
 ) -> list[Any]:
@@ -64,8 +64,8 @@ def transfer(
         name=name,
         mesh=mesh,
         body=body,
-        given=tuple(given),
-        made=tuple(made),
+        in_sides=tuple(in_sides),
+        out_sides=tuple(out_sides),
         dtypes=tuple(dtypes),
         gathers=gathers,
     )
@@ -329,13 +329,13 @@ class _Evaluation:
         made = [
             (r, side)
             for s in steps
-            for r, side in zip(s.results, s.made, strict=True)
+            for r, side in zip(s.results, s.out_sides, strict=True)
             if r in later
         ]
         reads: dict[tuple[Value, Side], Any] = {}
         produced = {r for s in steps for r in s.results if (r.own or ()) == own}
         for s in steps:
-            for x, side in zip(s.operands, s.given, strict=True):
+            for x, side in zip(s.operands, s.in_sides, strict=True):
                 if isinstance(x, Value) and x not in produced:
                     reads.setdefault((x, side), None)
 
@@ -351,7 +351,7 @@ class _Evaluation:
                     else parts[x, side].reshape(x.aval.shape)
                     if not x.aval.ndim
                     else parts[x, side]
-                    for x, side in zip(s.operands, s.given, strict=True)
+                    for x, side in zip(s.operands, s.in_sides, strict=True)
                 ]
                 env.update(zip(s.results, s.evaluate(args), strict=True))
             return tuple(

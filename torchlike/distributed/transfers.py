@@ -67,16 +67,16 @@ def own_side(mesh: Mesh, shape: Sequence[int]) -> Side:
     return Side(tuple(mesh.axis_names), PartitionSpec(), tuple(shape))
 
 
-#: ``transfer_p.bind(*arrays, name=, mesh=, body=, given=, made=, gathers=)``: ``body`` takes the
-#: parts that a process holds of the arrays, which lie as ``given`` says (None: as they do), and
-#: whether the processes have met in the program before; it gives the parts of results that lie as
-#: ``made`` says.
+#: ``transfer_p.bind(*arrays, name=, mesh=, body=, in_sides=, out_sides=, gathers=)``: ``body``
+#: takes the parts that a process holds of the arrays, which lie as ``in_sides`` say (None: as they
+#: do), and whether the processes have met in the program before; it gives the parts of results that
+#: lie as ``out_sides`` say.
 transfer_p = make_primitive("transfer", is_many=True)
 
 
 @transfer_p.def_abstract_eval
-def _avals(*arrays: Any, made: Any, dtypes: Any, **_: Any) -> list[Any]:
-    return [core.ShapedArray(s.shape, d) for s, d in zip(made, dtypes, strict=True)]
+def _avals(*arrays: Any, out_sides: Any, dtypes: Any, **_: Any) -> list[Any]:
+    return [core.ShapedArray(s.shape, d) for s, d in zip(out_sides, dtypes, strict=True)]
 
 
 #: Who shares the results of equations, by their ids, for as long as each lives.
@@ -151,9 +151,9 @@ def _of_equation(eqn: Any) -> Shared | None:
 def _of_result(eqn: Any, tracer: Any) -> Shared | None:
     if eqn.primitive is not transfer_p:
         return _known[id(eqn)][1]
-    made = eqn.params["made"][tracing.result_number(eqn, tracer)]
+    side = eqn.params["out_sides"][tracing.result_number(eqn, tracer)]
     mesh = eqn.params["mesh"]
-    return None if len(made.own) == len(mesh.axis_names) else Shared(mesh, made.own)
+    return None if len(side.own) == len(mesh.axis_names) else Shared(mesh, side.own)
 
 
 Body = Callable[..., tuple[Any, ...]]

@@ -25,8 +25,8 @@ Sums = tuple[tuple[str, tuple[str, ...], int], ...]
 class TransferSpec(NamedTuple):
     """How a value lies before and after a transfer, and what a process does with its part."""
 
-    given: Side
-    made: Side
+    before: Side
+    after: Side
     body: Body
 
 
@@ -58,8 +58,8 @@ class Transfer(Function):
             name,
             [t._read()],
             way.body,
-            [way.given],
-            [way.made],
+            [way.before],
+            [way.after],
             [t.dtype.numpy],
         )
         return wrap(found)
