@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -510,3 +511,19 @@ def test_where_the_signal_is_ignored_workers_and_what_they_start_ignore_it(tmp_p
         0,
         expected,
     ), ended.stderr
+
+
+def test_a_loader_pickled_with_its_threads_before_they_had_this_name():
+    loader = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(torch.arange(4)),
+        batch_size=2,
+        num_workers=1,
+        multiprocessing_context="thread",
+        persistent_workers=True,
+    )
+    assert len(list(loader)) == 2
+    text = (
+        pickle.dumps(loader, 0).replace(b"_thread_pool", b"_crew").replace(b"ThreadPool", b"Crew")
+    )
+    assert b"Crew" in text
+    assert [x.tolist() for (x,) in pickle.loads(text)] == [[0, 1], [2, 3]]

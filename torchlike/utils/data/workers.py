@@ -221,6 +221,9 @@ class ThreadPool:
                 yield found
 
 
+#: The former name: loaders that were pickled with their threads have it.
+Crew = ThreadPool
+
 #: What an iterator gives at its end.
 _END = object()
 
