@@ -30,7 +30,7 @@ from torchlike.amp import autocast_mode
 from torchlike.nn import hooks as module_hooks
 from torchlike.optim import optimizer
 from torchlike.porting import allocator
-from torchlike.utils.data.processes import staff
+from torchlike.utils.data.processes import worker_pool
 
 #: Threads by these beginnings of their names serve the process as long as it lives.
 _SERVING = (
@@ -328,7 +328,7 @@ def _what_runs(child: str) -> str:
     except OSError:
         return ""
     # A fork server that is a copy of this process has its command.
-    serves = staff._current is not None and child == str(staff._current.pid)
+    serves = worker_pool._current is not None and child == str(worker_pool._current.pid)
     if state == "Z" or serves or any(name in command for name in _SERVING_CHILDREN):
         return ""
     return command[:200] or f"process {child}"

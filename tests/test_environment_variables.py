@@ -32,8 +32,8 @@ PACKAGE = Path(torchlike.__file__).parent
     ],
 )
 def test_what_they_may_say(variable, text, said):
-    assert variable.said({variable.name: text}) == said
-    assert variable.said({}) == ()
+    assert variable.get({variable.name: text}) == said
+    assert variable.get({}) == ()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_they_may_say(variable, text, said):
 )
 def test_what_they_may_not_say(variable, text, words):
     with pytest.raises(ValueError, match=f"^{words}$"):
-        variable.said({variable.name: text})
+        variable.get({variable.name: text})
 
 
 @pytest.mark.sampled(every=3)

@@ -112,7 +112,7 @@ def test_an_interruption_is_held_and_comes_at_the_end():
     seen = []
 
     def hold():
-        with interrupts.held():
+        with interrupts.deferred():
             signal.raise_signal(signal.SIGINT)
             seen.append("not yet")
 

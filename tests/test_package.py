@@ -24,7 +24,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = [
     {"_runtime"},
     {
-        "_compat.homes",
+        "_compat.reexports",
         "_compat.qschemes",
         "_core.errors",
         "futures",

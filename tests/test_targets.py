@@ -148,7 +148,7 @@ def precisions():
     """Whatever a test tells, other tests find what was before."""
     before = targets.float32.key()
     yield
-    targets.float32.tell(products=before[0], convolutions=before[1])
+    targets.float32.set(products=before[0], convolutions=before[1])
 
 
 @pytest.mark.usefixtures("precisions")

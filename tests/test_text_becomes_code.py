@@ -86,10 +86,10 @@ PLACES = {
     ("utils/data/processes/by_value.py", "getattr walk"): (1, "the __qualname__ of a class here"),
     ("utils/data/processes/by_value.py", "import_module"): (2, WORKER),
     ("utils/data/processes/by_value.py", "marshal.loads"): (1, WORKER),
-    ("utils/data/processes/parcels.py", "pickle.loads"): (2, WORKER),
+    ("utils/data/processes/messages.py", "pickle.loads"): (2, WORKER),
     ("utils/data/processes/server.py", "import_module"): (1, WORKER),
     ("utils/data/processes/server.py", "pickle.loads"): (1, WORKER),
-    ("utils/data/processes/staff.py", "pickle.loads"): (1, WORKER),
+    ("utils/data/processes/worker_pool.py", "pickle.loads"): (1, WORKER),
 }
 
 _CALLS = (

@@ -10,7 +10,7 @@ from torchlike.autograd import data_writes
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    monkeypatch.setattr(data_writes, "_told", False)
+    monkeypatch.setattr(data_writes, "_warned", False)
     monkeypatch.setattr(data_writes, "_looked", 0)
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_told_where_nothing_was_saved():
     kept.add_(1)
     eps.add_(1)  # no write through .data: PyTorch would raise
     w.backward()
-    assert not data_writes._told
+    assert not data_writes._warned
 
 
 @pytest.mark.filterwarnings("error")
@@ -89,7 +89,7 @@ def test_a_copy_of_what_was_saved_may_be_written_to():
     del h
     state.data.add_(1)
     y.backward()
-    assert not data_writes._told
+    assert not data_writes._warned
 
 
 @pytest.mark.filterwarnings("error")

@@ -292,7 +292,7 @@ def test_gradchecks_fast_mode_takes_complex_numbers_as_a_whole():
 
 
 def test_writes_through_data_do_not_reach_what_was_saved(monkeypatch):
-    monkeypatch.setattr(data_writes, "_told", False)  # it tells once
+    monkeypatch.setattr(data_writes, "_warned", False)  # it tells once
     monkeypatch.setattr(data_writes, "_looked", 0)
     x, eps = leaf(1.0, 2.0), torch.ones(2)
     y = x * eps

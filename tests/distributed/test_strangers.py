@@ -19,9 +19,9 @@ import pytest
 from tests.distributed.launching import free_port, launch
 from torchlike._runtime.environment_variables import SECRET
 from torchlike._runtime.launching.arguments import parse
-from torchlike._runtime.meeting import addresses, listener, secret, wire
-from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError
-from torchlike._runtime.meeting.server import Client, TableServer, connected
+from torchlike._runtime.rendezvous import addresses, listener, secret, wire
+from torchlike._runtime.rendezvous.errors import DistNetworkError, DistStoreError
+from torchlike._runtime.rendezvous.server import Client, TableServer, connected
 from torchlike.distributed.file_stores import FileStore
 from torchlike.distributed.mailbox import Mailbox
 from torchlike.distributed.stores import HashStore, TCPStore
@@ -172,8 +172,8 @@ def test_connections_are_limited_and_places_become_free(monkeypatch):
 #: Its files are used up by connections: the server goes on once they are free.
 WITHOUT_FILES = """
 import resource, socket, time
-from torchlike._runtime.meeting import listener
-from torchlike._runtime.meeting.server import Client, TableServer
+from torchlike._runtime.rendezvous import listener
+from torchlike._runtime.rendezvous.server import Client, TableServer
 listener.most_connections = lambda: 1000
 server = TableServer("127.0.0.1", 0)
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -287,8 +287,8 @@ def test_a_port_in_use_is_refused():
 LISTENS = """
 import os, sys
 import torch, torch.distributed as dist
-from torchlike._runtime.meeting.errors import DistNetworkError
-from torchlike._runtime.meeting.server import Client
+from torchlike._runtime.rendezvous.errors import DistNetworkError
+from torchlike._runtime.rendezvous.server import Client
 
 dist.init_process_group("gloo")
 x = torch.ones(2)
@@ -389,8 +389,8 @@ import os, sys
 import torchlike as torch
 import torchlike.distributed as dist
 import torchlike.multiprocessing as mp
-from torchlike._runtime.meeting.errors import DistNetworkError
-from torchlike._runtime.meeting.server import Client
+from torchlike._runtime.rendezvous.errors import DistNetworkError
+from torchlike._runtime.rendezvous.server import Client
 
 def work(rank, port):
     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)

@@ -31,7 +31,7 @@ def test_captures_that_overlap_without_being_nested(capsys):
 def test_the_innermost_sees(capsys):
     told = [], []
     outer, inner = map(printed, told)
-    inner.held = True
+    inner.is_deferring = True
     with outer:
         with inner:
             print("a")

@@ -193,7 +193,7 @@ def test_switches_are_respected():
     with targets.platform("tpu", 1):
         with sdpa_kernel(SDPBackend.MATH):
             assert kernels.choose(long()) == "plain"
-            assert kernels.said() == "math"
+            assert kernels.switch_state() == "math"
         with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION]):
             assert kernels.choose(long()) == "chunked"
         with (
@@ -207,7 +207,7 @@ def test_switches_are_respected():
         finally:
             torch.backends.cuda.enable_flash_sdp(True)
         assert kernels.choose(long()) == "flash"
-    assert kernels.said() == ""
+    assert kernels.switch_state() == ""
 
 
 @pytest.mark.parametrize("platform", ["tpu", "cuda"])

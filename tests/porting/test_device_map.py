@@ -205,11 +205,11 @@ def test_processes_of_a_script_inherit_the_map(tmp_path):
 def test_the_environment_says_the_map(monkeypatch):
     try:
         monkeypatch.setenv("TORCHLIKE_DEVICE_MAP", "cuda=cpu, xla=cpu")
-        device_map.heed()
+        device_map.apply()
         assert devices.mapping() == {"cuda": "cpu", "xla": "cpu"}
         monkeypatch.setenv("TORCHLIKE_DEVICE_MAP", "cuda")
         with pytest.raises(ValueError, match="TORCHLIKE_DEVICE_MAP says 'cuda'; write it as"):
-            device_map.heed()
+            device_map.apply()
     finally:
         devices.map_types({})
 

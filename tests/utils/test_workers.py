@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from jax._src import xla_bridge
 import torchlike as torch
 from tests import interruptions
 from torchlike.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
-from torchlike.utils.data.processes import staff
+from torchlike.utils.data.processes import worker_pool
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
 
@@ -130,7 +131,7 @@ def test_batches_may_be_kept_and_written():
         passing.append(images.double().mean().item())
         del images
     assert passing == [2 * i + 0.5 for i in range(10)]
-    assert len(iterator._batches._staff[0].received._blocks) <= 6
+    assert len(iterator._batches._workers[0].received._blocks) <= 6
 
 
 def test_views_of_much_memory_go_without_the_rest():
@@ -333,7 +334,7 @@ def test_a_module_that_computes_when_it_is_imported(tmp_path, monkeypatch):
 
     for _ in range(2):
         assert loaded(computes_at_import.Rows()) == [[200, 200], [200, 200]]
-    assert "computes_at_import" in staff._spoiling
+    assert "computes_at_import" in worker_pool._spoiling
 
 
 # -- that nothing is left --------------------------------------------------------------------------
@@ -510,3 +511,19 @@ def test_where_the_signal_is_ignored_workers_and_what_they_start_ignore_it(tmp_p
         0,
         expected,
     ), ended.stderr
+
+
+def test_a_loader_pickled_with_its_threads_before_they_had_this_name():
+    loader = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(torch.arange(4)),
+        batch_size=2,
+        num_workers=1,
+        multiprocessing_context="thread",
+        persistent_workers=True,
+    )
+    assert len(list(loader)) == 2
+    text = (
+        pickle.dumps(loader, 0).replace(b"_thread_pool", b"_crew").replace(b"ThreadPool", b"Crew")
+    )
+    assert b"Crew" in text
+    assert [x.tolist() for (x,) in pickle.loads(text)] == [[0, 1], [2, 3]]

@@ -195,7 +195,7 @@ class _Names(ModuleType):
         self.__dict__.update(_names=names, __all__=sorted(table))
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name.startswith("__") else _found(self.__dict__["_names"], name)
+        found = None if name.startswith("__") else _resolve(self.__dict__["_names"], name)
         if found is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
         self.__dict__[name] = found
@@ -209,7 +209,7 @@ def _function_names(names: Functions) -> list[str]:
     return [names.prefix + name for name in names.names or NAMESPACES[names.space]]
 
 
-def _found(names: Mapping[str, str] | Functions, name: str) -> Any:
+def _resolve(names: Mapping[str, str] | Functions, name: str) -> Any:
     """Return what a name of a place stands for; None where the place has no such name."""
     if isinstance(names, Functions):
         bare = name.removeprefix(names.prefix)

@@ -23,7 +23,7 @@ from torchlike._runtime.jax_private import backends
 
 def get_float32_matmul_precision() -> str:
     """Return "highest" (PyTorch's default), "high" or "medium"."""
-    modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
+    modes.setting_seen("torch.set_float32_matmul_precision()", _get_precision, _set_precision)
     return targets.float32.products
 
 
@@ -39,17 +39,17 @@ def set_float32_matmul_precision(precision: str) -> None:
             f"precision must be one of {', '.join(map(repr, targets.PRECISIONS))}, but got "
             f"{precision!r}"
         )
-    modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
-    _tell_precision(precision)
+    modes.setting_seen("torch.set_float32_matmul_precision()", _get_precision, _set_precision)
+    _set_precision(precision)
 
 
-def _precision_told() -> str:
+def _get_precision() -> str:
     return targets.float32.products
 
 
-def _tell_precision(precision: str) -> None:
+def _set_precision(precision: str) -> None:
     if precision != targets.float32.products:
-        targets.float32.tell(products=precision)
+        targets.float32.set(products=precision)
         modes.epoch.advance()  # products have it in compiled programs, too
 
 
@@ -64,7 +64,7 @@ def get_float32_convolution_precision() -> str:
 def set_float32_convolution_precision(precision: str) -> None:
     """Set what ``torch.backends.cudnn.allow_tf32`` means: "high" (TF32) or "highest"."""
     if precision != targets.float32.convolutions:
-        targets.float32.tell(convolutions=precision)
+        targets.float32.set(convolutions=precision)
         modes.epoch.advance()
 
 

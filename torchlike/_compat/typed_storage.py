@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat.homes import are_also_in
+from torchlike._compat.reexports import reexport
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.errors import warn_once
@@ -279,4 +279,4 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
-are_also_in("torchlike", {"storage": (TypedStorage, UntypedStorage)})
+reexport("torchlike", {"storage": (TypedStorage, UntypedStorage)})

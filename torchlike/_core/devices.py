@@ -10,7 +10,7 @@ from jax import core
 
 from torchlike._core import errors, modes
 from torchlike._runtime import platforms
-from torchlike._runtime.meeting import coordination
+from torchlike._runtime.rendezvous import coordination
 
 _PYTORCH_TYPES = (
     "cpu",

@@ -43,7 +43,7 @@ def _same_structure(a: Any, b: Any, what: str) -> None:
         raise RuntimeError(f"{what} must have the same tree structure")
 
 
-def _held(fn: Any) -> Iterator[Tensor]:
+def _captured_tensors(fn: Any) -> Iterator[Tensor]:
     """Yield the tensors in a function's closure, parameters of modules among them."""
     owner = getattr(fn, "__self__", fn)
     cells = list(getattr(fn, "__closure__", None) or ())
@@ -72,7 +72,7 @@ class _Unwritten:
 
     def __init__(self, what: str, functions: Any, leaves: Any) -> None:
         self._what = what
-        held = [t for fn in functions for t in _held(fn)]
+        held = [t for fn in functions for t in _captured_tensors(fn)]
         self._versions = [(t, t._version) for t in (*leaves, *held) if isinstance(t, Tensor)]
 
     def check(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from torchlike._core.dispatch.out import store_all
 
 
-def given(
+def write_out(
     out: Any, values: Any, *, cast: Any = False, resizes: Any = False, name: str = "out"
 ) -> Any:
     """Write ``values`` (a tensor or a named tuple) into ``out`` and return it; return ``values``

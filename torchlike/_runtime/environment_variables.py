@@ -23,7 +23,7 @@ class EnvironmentVariable:
     #: What stands for the value in the command's help, where there is no choice.
     stands_for: str = "DIR"
 
-    def said(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    def get(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """Return the values that the variable has; none where it is unset.
 
         Raises:

@@ -69,7 +69,7 @@ def ignored(number: int = signal.SIGINT) -> bool:
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
+def deferred() -> Iterator[None]:
     """Hold interruptions of this thread back for the length of a `with` block: one comes at its
     end. Processes that are started in it hear of none until they call `release`."""
     if os.name != "posix":

@@ -25,7 +25,7 @@ def logger(channel: str) -> logging.Logger:
     """Return the logger ``torchlike.<channel>``. Where ``TORCHLIKE_LOGS`` names the channel, what
     it is told at level INFO is written to standard error."""
     found = logging.getLogger(f"torchlike.{channel}")
-    if channel in LOGS.said() and not found.handlers:
+    if channel in LOGS.get() and not found.handlers:
         found.addHandler(_Stderr())
         found.setLevel(logging.INFO)
         found.propagate = False

@@ -147,7 +147,7 @@ class Float32:
     def key(self) -> tuple[str, str]:
         return self.products, self.convolutions
 
-    def tell(self, **precisions: str) -> None:
+    def set(self, **precisions: str) -> None:
         """Set attributes, for programs that are traced from now on."""
         before = self.key()
         for kind, precision in precisions.items():

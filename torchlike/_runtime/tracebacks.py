@@ -34,7 +34,7 @@ def trim(exception: BaseException) -> None:
     An exception whose frames are all ours keeps them: an empty traceback would help nobody. So does
     everything when ``TORCHLIKE_TRACEBACK=full`` is set in the environment.
     """
-    if TRACEBACK.said():
+    if TRACEBACK.get():
         return
     for one in _family(exception):
         frames = list(_frames(one.__traceback__))

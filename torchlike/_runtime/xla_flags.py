@@ -147,7 +147,7 @@ def cpu_devices() -> int:
 
 def enable() -> None:
     """Put our flags into the environment, where XLA reads it when it starts."""
-    if XLA_FLAGS.said():
+    if XLA_FLAGS.get():
         return
     at_import.XLA.set_item(os.environ, "XLA_FLAGS", extended(FOUND))
     if (devices := cpu_devices()) > 1:

@@ -50,12 +50,12 @@ class _AutocastSettings(threading.local):
 _settings = _AutocastSettings()
 
 
-def _told() -> tuple[Any, ...]:
+def _get_state() -> tuple[Any, ...]:
     return tuple(_settings.enabled.values()), tuple(_settings.dtypes.values()), _settings.cache
 
 
-def _tell(told: tuple[Any, ...]) -> None:
-    enabled, lower, _settings.cache = told
+def _set_state(state: tuple[Any, ...]) -> None:
+    enabled, lower, _settings.cache = state
     _settings.enabled = dict(zip(_AVAILABLE, enabled, strict=True))
     _settings.dtypes = dict(zip(_AVAILABLE, lower, strict=True))
     _settings.apply()
@@ -64,7 +64,7 @@ def _tell(told: tuple[Any, ...]) -> None:
 def _seen() -> _AutocastSettings:
     """Return this thread's settings, to be read or set, and note that a compiled program depends on
     them."""
-    modes.setting_seen("what torch.autocast is told", _told, _tell)
+    modes.setting_seen("what torch.autocast is told", _get_state, _set_state)
     return _settings
 
 

@@ -51,13 +51,13 @@ class detect_anomaly:
 
 def is_anomaly_enabled() -> bool:
     """Return whether anomaly detection is on in this thread."""
-    modes.setting_seen("torch.autograd.set_detect_anomaly()", _told, _tell)
+    modes.setting_seen("torch.autograd.set_detect_anomaly()", _get_state, _set_state)
     return modes.current.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Return whether anomaly detection looks for NaN when it is on."""
-    modes.setting_seen("torch.autograd.set_detect_anomaly()", _told, _tell)
+    modes.setting_seen("torch.autograd.set_detect_anomaly()", _get_state, _set_state)
     return modes.current.anomaly_nan
 
 
@@ -66,9 +66,9 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     set_detect_anomaly(mode, check_nan)
 
 
-def _told() -> tuple[bool, bool]:
+def _get_state() -> tuple[bool, bool]:
     return modes.current.anomaly, modes.current.anomaly_nan
 
 
-def _tell(told: tuple[bool, bool]) -> None:
-    modes.current.anomaly, modes.current.anomaly_nan = told
+def _set_state(state: tuple[bool, bool]) -> None:
+    modes.current.anomaly, modes.current.anomaly_nan = state

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _MOST = 8
 _looked = 0
-_told = False
+_warned = False
 #: At which versions storages held an array that was another's: nodes may have saved that one.
 _borrowed: WeakKeyDictionary[Storage, int] = WeakKeyDictionary()
 
@@ -38,11 +38,11 @@ class _Written:
     __slots__ = ()
 
     def run(self: Any, cotangents: list[Any]) -> Sequence[Value | None]:
-        _tell(self)
+        _warn(self)
         return super().run(cotangents)  # type: ignore[misc]
 
     def run_graph(self: Any, cotangents: list[Tensor | None]) -> Sequence[Tensor | None]:
-        _tell(self)
+        _warn(self)
         return super().run_graph(cotangents)  # type: ignore[misc]
 
 
@@ -54,10 +54,10 @@ def _written(kind: type[OpNode]) -> type[OpNode]:
     return found
 
 
-def _tell(node: OpNode) -> None:
-    global _told
-    if not _told:
-        _told = True
+def _warn(node: OpNode) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
         errors.warn_user(
             f"{node.short_name()} saved a tensor for backward that was written to through .data "
             "afterwards. The gradient is that of the value that the operation was given; PyTorch, "
@@ -71,7 +71,7 @@ def about_to_write(target: Tensor) -> None:
     global _looked
     storage = target._storage
     if (
-        _told
+        _warned
         or _looked == _MOST
         or target._requires_grad
         or storage.host is not None

@@ -25,13 +25,13 @@ class SDPAParams(NamedTuple):
 
 
 def _switch(kernel: str) -> tuple[Callable[[Any], None], Callable[[], bool]]:
-    ask, tell = SWITCHES[kernel]
+    get_allowed, set_allowed = SWITCHES[kernel]
 
     def enable(enabled: bool) -> None:
-        tell(bool(enabled))
+        set_allowed(bool(enabled))
 
     def enabled() -> bool:
-        return ask()
+        return get_allowed()
 
     enable.__name__ = enable.__qualname__ = f"enable_{kernel}_sdp"
     enabled.__name__ = enabled.__qualname__ = f"{kernel}_sdp_enabled"

@@ -47,19 +47,19 @@ class cuBLASModule:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "allow_tf32":
-            self._tell("tf32" if value else "ieee")
+            self._set_precision("tf32" if value else "ieee")
         elif name in _REDUCTIONS:
             self._values.update(zip(_REDUCTIONS[name], _pair(name, value), strict=True))
         elif name == "fp32_precision":
             if value not in _PRECISIONS:
                 raise RuntimeError(f"Unknown precision: {value}")
-            self._tell(value)
+            self._set_precision(value)
         elif name == "allow_fp16_accumulation":
             self._values[name] = value
         else:
             raise AttributeError(f"Unknown attribute {name}")
 
-    def _tell(self, precision: str) -> None:
+    def _set_precision(self, precision: str) -> None:
         self._values["said_fp32"] = precision != "none"
         set_float32_matmul_precision("high" if precision == "tf32" else "highest")
 

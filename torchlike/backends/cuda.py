@@ -81,14 +81,14 @@ def _region(flash: bool, math: bool, mem_efficient: bool, cudnn: bool) -> Iterat
         (enable_mem_efficient_sdp, mem_efficient_sdp_enabled, mem_efficient),
         (enable_cudnn_sdp, cudnn_sdp_enabled, cudnn),
     )
-    before = [ask() for _, ask, _ in switches]
+    before = [is_enabled() for _, is_enabled, _ in switches]
     try:
-        for tell, _, now in switches:
-            tell(now)
+        for enable, _, now in switches:
+            enable(now)
         yield {}
     finally:
-        for (tell, _, _), was in zip(switches, before, strict=True):
-            tell(was)
+        for (enable, _, _), was in zip(switches, before, strict=True):
+            enable(was)
 
 
 def sdp_kernel(

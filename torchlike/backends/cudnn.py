@@ -47,7 +47,7 @@ def flags(
     )
 
 
-def _told(name: str, value: Any) -> None:
+def _on_set(name: str, value: Any) -> None:
     if name == "allow_tf32":
         set_float32_convolution_precision("high" if value else "highest")
 

@@ -24,8 +24,8 @@ def flags_frozen() -> bool:
 
 
 class FlagModule(types.ModuleType):
-    """A module whose attributes named by ``_FLAGS`` are flags; ``_told(name, value)``, where the
-    module has it, hears of those that are set."""
+    """A module whose attributes named by ``_FLAGS`` are flags; ``_on_set(name, value)``, where the
+    module has it, is called for those that are set."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if _frozen and name in vars(self)["_FLAGS"]:
@@ -34,21 +34,21 @@ class FlagModule(types.ModuleType):
                 "disable_global_flags; please use flags() context manager instead"
             )
         super().__setattr__(name, value)
-        if "_told" in vars(self):
-            vars(self)["_told"](name, value)
+        if "_on_set" in vars(self):
+            vars(self)["_on_set"](name, value)
 
 
 @contextlib.contextmanager
 def region(variables: dict[str, Any], values: dict[str, Any]) -> Iterator[None]:
     """Have a module's ``variables`` at these values in a ``with`` block."""
     before = {name: variables[name] for name in values}
-    told = variables.get("_told", lambda name, value: None)
+    on_set = variables.get("_on_set", lambda name, value: None)
     try:
         for name, value in values.items():
             variables[name] = value
-            told(name, value)
+            on_set(name, value)
         yield
     finally:
         for name, value in before.items():
             variables[name] = value
-            told(name, value)
+            on_set(name, value)

@@ -1,5 +1,5 @@
 """``torch.backends.mha``: whether transformers' encoders may leave padding out in evaluation."""
 
-from torchlike.nn.modules.left_out import get_fastpath_enabled, set_fastpath_enabled
+from torchlike.nn.modules.padding_fast_path import get_fastpath_enabled, set_fastpath_enabled
 
 __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]

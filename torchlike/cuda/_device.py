@@ -27,7 +27,7 @@ def require() -> None:
         raise AssertionError("Torch not compiled with CUDA enabled")
 
 
-def found(device: Any = None) -> Any:
+def jax_device(device: Any = None) -> Any:
     """Return the JAX device that is meant; the first by default. AssertionError without a GPU."""
     require()
     if isinstance(device, int):
@@ -84,12 +84,12 @@ class device_of(device):
 
 def get_device_name(device: Any = None) -> str:
     """Return the GPU's name. AssertionError without one."""
-    return found(device).device_kind
+    return jax_device(device).device_kind
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """Return the GPU's compute capability, (8, 0) for instance. AssertionError without one."""
-    major, _, minor = str(getattr(found(device), "compute_capability", "0.0")).partition(".")
+    major, _, minor = str(getattr(jax_device(device), "compute_capability", "0.0")).partition(".")
     return int(major), int(minor or 0)
 
 
@@ -106,7 +106,7 @@ class DeviceProperties(NamedTuple):
 def get_device_properties(device: Any = None) -> DeviceProperties:
     """Return the GPU's name, compute capability, memory and multiprocessors. AssertionError without
     a GPU."""
-    gpu = found(device)
+    gpu = jax_device(device)
     memory = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(
         gpu.device_kind,

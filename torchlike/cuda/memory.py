@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from torchlike.cuda._device import found, is_available, require
+from torchlike.cuda._device import is_available, jax_device, require
 
 #: PyTorch's names of what XLA counts.
 _NAMES = {
@@ -19,7 +19,7 @@ _NAMES = {
 
 
 def _counts(device: Any) -> dict[str, int]:
-    return dict(found(device).memory_stats() or {}) if is_available() else {}
+    return dict(jax_device(device).memory_stats() or {}) if is_available() else {}
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:

@@ -1,14 +1,15 @@
 """Collectives inside a program that ``torchlike.jit`` captures: one program over the ranks.
 
-While a step is captured, a collective is the body that it always is (``bodies``), traced where it
-stands. The program, and its backward, are then compiled as ``jit(shard_map(program))`` over the
-group's devices, and every rank's cells are its parts of global arrays whose leading axis is spread
-over the ranks: nothing is copied. (Declared as replicated, XLA might take all ranks' values for the
-same.) The ranks run one program, which they see by its text when each first calls it: what Python
-knows of a rank and writes into the program is an error on all of them.
+While a step is captured, a collective is the kernel that it always is (``collective_kernels``),
+traced where it stands. The program, and its backward, are then compiled as
+``jit(shard_map(program))`` over the group's devices, and every rank's cells are its parts of global
+arrays whose leading axis is spread over the ranks: nothing is copied. (Declared as replicated, XLA
+might take all ranks' values for the same.) The ranks run one program, which they see by its text
+when each first calls it: what Python knows of a rank and writes into the program is an error on all
+of them.
 
 With collectives of several groups it is a program over a grid of ranks, along whose axes the groups
-are `lines`; ``scoped_programs`` compiles it.
+are `rank_rows`; ``scoped_programs`` compiles it.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from jax.sharding import NamedSharding, PartitionSpec
 from torchlike._runtime import x64
 from torchlike._runtime.jax_private import tracing
 from torchlike._runtime.jax_private.primitives import convert
-from torchlike._runtime.meeting import coordination
+from torchlike._runtime.rendezvous import coordination
 from torchlike._runtime.value_check import first_word
-from torchlike.distributed.bodies import AXIS, ballast
-from torchlike.distributed.crossings import crossing, own_side
+from torchlike.distributed.collective_kernels import AXIS, force_async_dispatch
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.equations import Axes, axes_in, traced_over
 from torchlike.distributed.groups import GroupMember, ProcessGroup, World, behind
-from torchlike.distributed.lines import Lines, axes_along, grid_of, lines_among, of_one_kind
+from torchlike.distributed.rank_rows import RankRows, axes_along, grid_of, of_one_kind, rows_among
+from torchlike.distributed.transfers import own_side, transfer_p
 from torchlike.distributed.works import CollectiveCall, agree, settle
 
 #: Programs that the members of a group have seen to be the same: ranks, and a digest of the text.
@@ -68,7 +69,7 @@ class RanksOfCapture:
     def axis_of(self, group: ProcessGroup) -> str | None:
         """Return the name of the axis that a group is in the trace, recording the group at its
         first use. None where there is no grid of ranks in which this group and those before are
-        lines."""
+        rows."""
         for name, known in self.groups.items():
             if known.ranks == group.ranks:
                 return name
@@ -85,9 +86,9 @@ class RanksOfCapture:
         all of them."""
         if group.ranks == self.group.ranks:
             return True
-        unions = [sorted(r for line in of_one_kind(g) for r in line) for g in (self.group, group)]
+        unions = [sorted(r for row in of_one_kind(g) for r in row) for g in (self.group, group)]
         for ranks in (self.group.ranks, group.ranks, *unions):
-            if all(lines_among(ranks, g) is not None for g in (self.group, group)):
+            if all(rows_among(ranks, g) is not None for g in (self.group, group)):
                 found = _group_of(ranks)
                 if found is not None:
                     self.group = found
@@ -101,27 +102,27 @@ class RanksOfCapture:
 
     def grid(self) -> tuple[Any, Axes] | None:
         """Return the mesh that the program runs on, and for each axis of the trace those of the
-        mesh. None where the groups are no lines of it."""
+        mesh. None where the groups are no rows of it."""
         ranks = self.group.ranks
-        found: dict[str, Lines] = {}
+        found: dict[str, RankRows] = {}
         for name, group in self.groups.items():
-            lines = lines_among(ranks, group)
-            if lines is None:
+            rows = rows_among(ranks, group)
+            if rows is None:
                 return None
-            found[name] = lines
+            found[name] = rows
         mesh = self.mesh if self.mesh is not None else grid_of(ranks, list(found.values()))
         if mesh is None:
             return None
         axes = {
             name: along
-            for name, lines in found.items()
-            if (along := axes_along(mesh, lines)) is not None
+            for name, rows in found.items()
+            if (along := axes_along(mesh, rows)) is not None
         }
         return (mesh, axes) if len(axes) == len(found) else None
 
     def take_part_in(self, eqns: Sequence[Any]) -> bool:
         """Return whether equations of a program include collectives (or ask for the rank)."""
-        return any(e.primitive is crossing or speaks_of_ranks(e) for e in eqns)
+        return any(e.primitive is transfer_p or speaks_of_ranks(e) for e in eqns)
 
     def agreement(self, eqns: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         """Return a function that makes of each rank's words of checks of values
@@ -148,13 +149,13 @@ class RanksOfCapture:
             return tuple(first_word(lax.all_gather(_first_of(words), tuple(mesh.axis_names))))
 
         n = words[0].size
-        return crossing.bind(
+        return transfer_p.bind(
             *words,
             name="checks of values",
             mesh=mesh,
             body=body,
-            given=(None,) * len(words),
-            made=(own_side(mesh, ()),) * n,
+            in_sides=(None,) * len(words),
+            out_sides=(own_side(mesh, ()),) * n,
             dtypes=(words[0].dtype,) * n,
             gathers=False,
         )
@@ -213,7 +214,7 @@ def collective(
     """Trace a collective into the program that ``capture`` makes, and return this rank's results of
     it.
 
-    JitCaptureError where this group and those before it are no lines of one grid of ranks.
+    JitCaptureError where this group and those before it are no rows of one grid of ranks.
     """
     ranks = capture.join_ranks(lambda: RanksOfCapture(group))
     axis = ranks.axis_of(group)
@@ -267,7 +268,7 @@ class RankProgram:
         )
         self._lowered: Any = None
         self._compiled: Any = None
-        self._head: Any = None
+        self._own_digest: Any = None
         self._text = self._digest = ""
         self._avals: list[Any] = []
 
@@ -293,10 +294,10 @@ class RankProgram:
         # Only a program's forward gives memory up, whose arguments are arrays.
         donated = tuple(1 + i for i in self._donated if avals[i].ndim)
 
-        def program(head: Any, *given: Any) -> tuple[Any, ...]:
+        def program(digest: Any, *given: Any) -> tuple[Any, ...]:
             own = [x if a.ndim else x.reshape(()) for x, a in zip(given, avals, strict=True)]
             found = self._function(*jax.tree_util.tree_unflatten(structure, own))
-            return (*found, lax.all_gather(head, AXIS, tiled=True), ballast())
+            return (*found, lax.all_gather(digest, AXIS, tiled=True), force_async_dispatch())
 
         spec = PartitionSpec(AXIS)
         over_ranks = jax.shard_map(
@@ -310,7 +311,7 @@ class RankProgram:
             jax.ShapeDtypeStruct(
                 self._whole_shape(a.shape), a.dtype, weak_type=a.weak_type, sharding=self._spread
             )
-            for a in (HEAD, *avals)
+            for a in (DIGEST, *avals)
         ]
         self._avals = avals
         self._take(jax.jit(over_ranks, donate_argnums=donated).lower(*whole))
@@ -320,7 +321,9 @@ class RankProgram:
         self._lowered = lowered
         self._digest = hashlib.sha256(lowered.as_text().encode()).hexdigest()[:12]
         self._text = f"{self._what}, program {self._digest}"
-        self._head = jax.device_put(np.array([int(self._digest, 16)], np.uint64), self._device)
+        self._own_digest = jax.device_put(
+            np.array([int(self._digest, 16)], np.uint64), self._device
+        )
 
     def _placed(self, leaves: Sequence[Any]) -> list[jax.Array]:
         """Return the arguments as the program takes them."""
@@ -359,20 +362,20 @@ class RankProgram:
         if key not in _agreed or get_debug_level() is DebugLevel.DETAIL:
             agree(call, _HINT)
             _agreed.add(key)
-        whole = [self._whole(self._head, HEAD), *self._placed(leaves)]
-        *results, heads, last = compiled(*whole)
+        whole = [self._whole(self._own_digest, DIGEST), *self._placed(leaves)]
+        *results, digests, last = compiled(*whole)
         settle([last.addressable_data(0)], call, None)
-        self._check_heads(np.asarray(heads.addressable_data(0)), call)
+        self._check_digests(np.asarray(digests.addressable_data(0)), call)
         return self._delivered(results)
 
     def _delivered(self, results: Sequence[jax.Array]) -> list[Any]:
         """Return this rank's parts of the program's results."""
         return [r.addressable_data(0) for r in results]
 
-    def _check_heads(self, heads: np.ndarray, call: CollectiveCall) -> None:
+    def _check_digests(self, digests: np.ndarray, call: CollectiveCall) -> None:
         """Raise DistBackendError where other ranks ran another program, which they had before."""
         own = int(self._digest, 16)
-        others = [self._group.ranks[r] for r, head in enumerate(heads) if head != own]
+        others = [self._group.ranks[r] for r, digest in enumerate(digests) if digest != own]
         if others:
             coordination.give_up(call.text)
             raise call.failed(
@@ -382,7 +385,7 @@ class RankProgram:
 
 
 #: What each rank tells the others in its program: the program's digest.
-HEAD = core.ShapedArray((1,), np.uint64)
+DIGEST = core.ShapedArray((1,), np.uint64)
 _HINT = (
     ". All ranks have to run one program: what differs between them has to be in a tensor that is "
     "made outside of the compiled function (torch.tensor(dist.get_rank()) for the rank), not in "

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from torchlike._core import modes
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed import bodies, meetings
+from torchlike.distributed import collective_kernels, host_exchange
 from torchlike.distributed.groups import ProcessGroup, member, root
 from torchlike.distributed.programs import finished, may_donate, run
 from torchlike.distributed.reductions import ReduceOp, check
@@ -132,7 +132,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     found = member(group)
     if found.size() < 2 or found.rank() < 0:
         return _done(async_op)
-    arrived = meetings.arrive(found, "barrier")
+    arrived = host_exchange.arrive(found, "barrier")
     if async_op:
         return Work(finish=arrived)
     arrived(None)
@@ -145,7 +145,7 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     if found.size() < 2 or found.rank() < 0:
         return
     limit = found.timeout if timeout is None else timeout
-    meetings.arrive(found, "monitoredBarrier")(limit.total_seconds())
+    host_exchange.arrive(found, "monitoredBarrier")(limit.total_seconds())
 
 
 def all_reduce(
@@ -188,7 +188,7 @@ def all_reduce_coalesced(
         return _done(async_op)
     donates = may_donate(tensors)
     arrays = [_array(t, "all_reduce") for t in tensors]
-    body = bodies.all_reduce(op.name, found.size())
+    body = collective_kernels.all_reduce(op.name, found.size())
     results, call = run(found, "all_reduce", (op.name,), arrays, body, donates)
     for t, result in zip(tensors, results, strict=True):
         _put(t, result)
@@ -212,7 +212,7 @@ def reduce(
     if found.size() < 2:
         return _done(async_op)
     check(op, tensor.dtype)
-    body = bodies.reduce(op.name, found.size(), to)
+    body = collective_kernels.reduce(op.name, found.size(), to)
     results, call = run(found, "reduce", (op.name, f"dst {to}"), [_array(tensor, "reduce")], body)
     _put(tensor, results[0])
     return finished(results, call, [tensor], async_op)
@@ -241,7 +241,7 @@ def _broadcast_coalesced(
 ) -> Work | None:
     """Give every process the tensors of one, by its rank in the group."""
     arrays = [_array(t, "broadcast") for t in tensors]
-    body = bodies.broadcast(at, group.size())
+    body = collective_kernels.broadcast(at, group.size())
     results, call = run(group, "broadcast", (f"src {at}",), arrays, body)
     if group.rank() != at or call is None:  # a program is one for all ranks
         for t, result in zip(tensors, results, strict=True):
@@ -263,7 +263,7 @@ def all_gather(
     _tensor(tensor, "tensor")
     outputs = _of_length(tensor_list, found.size(), "allgather", "output")
     _same(outputs, tensor, "allgather")
-    body = bodies.all_gather_list(found.size())
+    body = collective_kernels.all_gather_list(found.size())
     results, call = run(found, "all_gather", (), [_array(tensor, "all_gather")], body)
     for t, result in zip(outputs, results, strict=True):
         _put(t, result)
@@ -282,7 +282,7 @@ def all_gather_into_tensor(
         return _done(async_op)
     _times(output_tensor, input_tensor, found.size(), "all_gather_into_tensor")
     array = _array(input_tensor, "all_gather_into_tensor")
-    results, call = run(found, "all_gather_into_tensor", (), [array], bodies.all_gather)
+    results, call = run(found, "all_gather_into_tensor", (), [array], collective_kernels.all_gather)
     _put(output_tensor, results[0])
     return finished(results, call, [output_tensor], async_op)
 
@@ -316,7 +316,7 @@ def gather(
     if found.rank() == to:
         outputs = _of_length(gather_list, found.size(), "gather", "output")
         _same(outputs, tensor, "gather")
-    body = bodies.all_gather_list(found.size())
+    body = collective_kernels.all_gather_list(found.size())
     results, call = run(found, "gather", (f"dst {to}",), [_array(tensor, "gather")], body)
     for t, result in zip(outputs, results, strict=False):
         _put(t, result)
@@ -352,7 +352,7 @@ def scatter(
         arrays = [_array(t, "scatter") for t in given]
     else:
         arrays = [jnp.zeros(tuple(tensor.shape), tensor.dtype.numpy)] * found.size()
-    results, call = run(found, "scatter", (f"src {at}",), arrays, bodies.scatter(at))
+    results, call = run(found, "scatter", (f"src {at}",), arrays, collective_kernels.scatter(at))
     _put(tensor, results[0])
     return finished(results, call, [tensor], async_op)
 
@@ -376,7 +376,7 @@ def reduce_scatter(
     _same(given, output, "reduce_scatter")
     check(op, output.dtype)
     arrays = [_array(t, "reduce_scatter") for t in given]
-    body = bodies.reduce_scatter_list(op.name, found.size())
+    body = collective_kernels.reduce_scatter_list(op.name, found.size())
     results, call = run(found, "reduce_scatter", (op.name,), arrays, body)
     _put(output, results[0])
     return finished(results, call, [output], async_op)
@@ -399,7 +399,7 @@ def reduce_scatter_tensor(
     _times(input, output, found.size(), "reduce_scatter_tensor")
     check(op, output.dtype)
     array = _array(input, "reduce_scatter_tensor").reshape(found.size(), -1)
-    body = bodies.reduce_scatter(op.name, found.size())
+    body = collective_kernels.reduce_scatter(op.name, found.size())
     results, call = run(found, "reduce_scatter_tensor", (op.name,), [array], body)
     _put(output, results[0])
     return finished(results, call, [output], async_op)
@@ -445,11 +445,11 @@ def _exchanged(
     captured the shapes are all the same."""
     if modes.is_capturing() and len({t.shape for t in (*outputs, *given)}) == 1:
         arrays = [_array(t, what) for t in given]
-        results, _ = run(group, what, (), arrays, bodies.all_to_all_list)
+        results, _ = run(group, what, (), arrays, collective_kernels.all_to_all_list)
         for t, result in zip(outputs, results, strict=True):
             _put(t, result)
         return _done(async_op)
-    collect = meetings.exchange(group, what, given, outputs)
+    collect = host_exchange.exchange(group, what, given, outputs)
 
     def finish(seconds: float | None) -> None:
         collect(seconds)
@@ -490,7 +490,7 @@ def all_to_all_single(
                 )
         _times(output, input, 1, "all_to_all_single")
         array = _array(input, "all_to_all_single")
-        results, call = run(found, "all_to_all_single", (), [array], bodies.all_to_all)
+        results, call = run(found, "all_to_all_single", (), [array], collective_kernels.all_to_all)
         _put(output, results[0])
         return finished(results, call, [output], async_op)
     given = _parts(input, input_split_sizes, n)

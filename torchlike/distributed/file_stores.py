@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from torchlike._runtime.meeting.errors import DistStoreError
-from torchlike._runtime.meeting.table import KeyValueTable, names
+from torchlike._runtime.rendezvous.errors import DistStoreError
+from torchlike._runtime.rendezvous.table import KeyValueTable, names
 from torchlike.distributed.stores import Store, as_bytes
 
 __all__ = ["FileStore"]

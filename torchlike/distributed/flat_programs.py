@@ -10,9 +10,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._runtime.jax_private.equations import called, interpret, subjaxprs
 from torchlike.distributed.captured import speaks_of_ranks
-from torchlike.distributed.crossings import Side, crossing, side_of
 from torchlike.distributed.equations import Axes, evaluator, is_place, over_axes
 from torchlike.distributed.mixed_operands import mixed
+from torchlike.distributed.transfers import Side, side_of, transfer_p
 
 _WHOLE = PartitionSpec()
 
@@ -38,7 +38,7 @@ class Value:
 class FlatStep:
     """An equation, its operands (values, or numbers written into the program) and results."""
 
-    __slots__ = ("_evaluate", "given", "made", "operands", "own", "results")
+    __slots__ = ("_evaluate", "in_sides", "operands", "out_sides", "own", "results")
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class FlatStep:
         own: tuple[str, ...],
         operands: Sequence[Any],
         results: Sequence[Value],
-        given: Sequence[Side],
-        made: Sequence[Side],
+        in_sides: Sequence[Side],
+        out_sides: Sequence[Side],
     ) -> None:
         #: In which kind of region it runs.
         self.own = own
         self.operands, self.results = operands, results
         #: How operands are read and results are left, there.
-        self.given, self.made = given, made
+        self.in_sides, self.out_sides = in_sides, out_sides
         self._evaluate = evaluate
 
     def evaluate(self, args: Sequence[Any]) -> Sequence[Any]:
@@ -65,7 +65,7 @@ class FlatStep:
         ``here``, where they can be read only as what they are."""
         return all(
             not isinstance(x, Value) or x in done or (x in here and x.own == side.own == self.own)
-            for x, side in zip(self.operands, self.given, strict=True)
+            for x, side in zip(self.operands, self.in_sides, strict=True)
         )
 
 
@@ -91,8 +91,8 @@ class Flat:
         return interpret(program, constants, operands, self._add)
 
     def _add(self, eqn: Any, operands: list[Any]) -> Sequence[Any]:
-        if eqn.primitive is crossing:
-            return self._crossing(eqn, operands)
+        if eqn.primitive is transfer_p:
+            return self._transfer(eqn, operands)
         name = eqn.primitive.name
         if name == "sharding_constraint" and isinstance(eqn.params["sharding"], NamedSharding):
             return self._constraint(eqn, operands)
@@ -133,9 +133,9 @@ class Flat:
         known = [x for x in operands if isinstance(x, Value) and x.own is not None]
         is_drawn = bool(known) and all(x.is_drawn for x in known)
         results = [Value(v.aval, own, is_drawn) for v in outvars]
-        given = [self._native(x, own or ()) for x in operands]
-        made = [Side(own or (), _WHOLE, ()) for _ in outvars]
-        self.steps.append(FlatStep(evaluate, own or (), operands, results, given, made))
+        in_sides = [self._native(x, own or ()) for x in operands]
+        out_sides = [Side(own or (), _WHOLE, ()) for _ in outvars]
+        self.steps.append(FlatStep(evaluate, own or (), operands, results, in_sides, out_sides))
         return results
 
     def _native(self, x: Any, own: tuple[str, ...]) -> Side:
@@ -144,25 +144,25 @@ class Flat:
             return Side((), _WHOLE, ())
         return Side(own, _WHOLE, ())
 
-    def _crossing(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
+    def _transfer(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
         p, met = eqn.params, self._met
         self._met = met or p["gathers"]
-        given = []
-        for x, side in zip(operands, p["given"], strict=True):
+        in_sides = []
+        for x, side in zip(operands, p["in_sides"], strict=True):
             if side is None:
-                given.append(self._native(x, getattr(x, "own", None) or ()))
+                in_sides.append(self._native(x, getattr(x, "own", None) or ()))
                 continue
             if isinstance(x, Value) and not x.fits(side.own):
                 raise mixed(p["name"])
             is_own = isinstance(x, Value) and x.own is not None
-            given.append(side._replace(shape=()) if is_own else Side((), side.spec, ()))
-        results = [Value(v.aval, s.own) for v, s in zip(eqn.outvars, p["made"], strict=True)]
-        made = [s._replace(shape=()) for s in p["made"]]
+            in_sides.append(side._replace(shape=()) if is_own else Side((), side.spec, ()))
+        results = [Value(v.aval, s.own) for v, s in zip(eqn.outvars, p["out_sides"], strict=True)]
+        out_sides = [s._replace(shape=()) for s in p["out_sides"]]
 
         def evaluate(*args: Any) -> Sequence[Any]:
             return p["body"](*args, met=met)
 
-        self.steps.append(FlatStep(evaluate, self._all, operands, results, given, made))
+        self.steps.append(FlatStep(evaluate, self._all, operands, results, in_sides, out_sides))
         return results
 
     def _constraint(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
@@ -209,7 +209,7 @@ _DIFFERENT = ("different",)
 def _is_special(program: Any) -> bool:
     """Return whether a program has equations that are not the same on whoever's values."""
     return any(
-        e.primitive is crossing
+        e.primitive is transfer_p
         or any(map(is_place, e.params.values()))
         or speaks_of_ranks(e)
         or any(map(_is_special, subjaxprs(e)))

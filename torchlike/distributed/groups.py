@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from torchlike._runtime.meeting import coordination
+from torchlike._runtime.rendezvous import coordination
 from torchlike.distributed.mailbox import Mailbox
 from torchlike.distributed.rendezvous import enter, find, host_of
 from torchlike.distributed.stores import PrefixStore, Store

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._runtime.meeting import secret, wire
-from torchlike._runtime.meeting.addresses import listening, towards
-from torchlike._runtime.meeting.errors import DistNetworkError
-from torchlike._runtime.meeting.listener import Listener
-from torchlike._runtime.meeting.server import connected
+from torchlike._runtime.rendezvous import secret, wire
+from torchlike._runtime.rendezvous.addresses import listening, towards
+from torchlike._runtime.rendezvous.errors import DistNetworkError
+from torchlike._runtime.rendezvous.listener import Listener
+from torchlike._runtime.rendezvous.server import connected
 from torchlike.distributed.stores import DistBackendError, DistStoreError, Store
 
 #: Seconds after which a receiver asks whether the sender still runs, and how often again.

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchlike.distributed.groups import ProcessGroup, member
+from torchlike.distributed.host_exchange import fill, mailbox, values_of
 from torchlike.distributed.mailbox import decoded
-from torchlike.distributed.meetings import fill, mailbox, values_of
 from torchlike.distributed.works import Work, refuse_capture
 from torchlike.tensor import Tensor
 

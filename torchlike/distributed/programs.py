@@ -18,7 +18,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from torchlike._core import modes
 from torchlike._runtime.jax_private.arrays import of_parts
 from torchlike.distributed import captured
-from torchlike.distributed.bodies import AXIS, ballast
+from torchlike.distributed.collective_kernels import AXIS, force_async_dispatch
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.works import CollectiveCall, Work, agree, settle
@@ -49,7 +49,7 @@ class CollectiveProgram:
         spec = PartitionSpec(AXIS)
 
         def weighty(*arrays: Any) -> tuple[Any, ...]:
-            return (*body(*arrays), ballast())
+            return (*body(*arrays), force_async_dispatch())
 
         over_ranks = jax.shard_map(
             weighty, mesh=group.jax_mesh(), in_specs=spec, out_specs=spec, check_vma=False

@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
-from torchlike._runtime.meeting import coordination, service
-from torchlike._runtime.meeting.secret import of_environment
+from torchlike._runtime.rendezvous import coordination, service
+from torchlike._runtime.rendezvous.secret import of_environment
 from torchlike.distributed.file_stores import FileStore
 from torchlike.distributed.stores import DistStoreError, HashStore, PrefixStore, Store, TCPStore
 

@@ -1,9 +1,9 @@
 """Programs over the devices of a mesh, in which some values are all processes' and some their own.
 
-The equations of a captured program are told apart by whose values they compute (`crossings`), and
+The equations of a captured program are told apart by whose values they compute (`transfers`), and
 those that go together are one region: of all processes' values an ordinary part of the program,
 where XLA finds the communication; of a line's or a process' own values a ``jax.shard_map`` that is
-manual along the axes on which the processes differ. Crossings stand in regions of a process' own
+manual along the axes on which the processes differ. Transfers stand in regions of a process' own
 values, where their collectives are written out. Between regions an own value is its process' part
 of a global array along dimension 0, so nothing is copied.
 """
@@ -20,27 +20,27 @@ from jax import core, lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._runtime.jax_private import tracing
-from torchlike.distributed.bodies import ballast
-from torchlike.distributed.captured import HEAD, RankProgram, RanksOfCapture, programs_on_mesh
-from torchlike.distributed.crossings import Body, Side, crossing, own_side, side_of
+from torchlike.distributed.captured import DIGEST, RankProgram, RanksOfCapture, programs_on_mesh
+from torchlike.distributed.collective_kernels import force_async_dispatch
 from torchlike.distributed.device_mesh import mesh_of
 from torchlike.distributed.equations import Axes
 from torchlike.distributed.flat_programs import Flat, FlatStep, Value, regions
 from torchlike.distributed.groups import GroupMember, ProcessGroup
+from torchlike.distributed.transfers import Body, Side, own_side, side_of, transfer_p
 
 
-def cross(
+def transfer(
     capture: Any,
     mesh: Mesh,
     name: str,
     arrays: Sequence[Any],
     body: Body,
-    given: Sequence[Side],
-    made: Sequence[Side],
+    in_sides: Sequence[Side],
+    out_sides: Sequence[Side],
     dtypes: Sequence[Any],
     gathers: bool = False,
 ) -> list[Any]:
-    """Trace a crossing into the program that ``capture`` makes, and return its results.
+    """Trace a transfer into the program that ``capture`` makes, and return its results.
 
     ``body`` takes the parts that this process holds, and whether the processes have met before in
     the program, as those that ``gathers`` make them. JitCaptureError where the program is one of
@@ -59,13 +59,13 @@ def cross(
             "one mesh, with ranks in rising order, in each compiled function",
         )
     ranks.called.append(name)
-    return crossing.bind(
+    return transfer_p.bind(
         *arrays,
         name=name,
         mesh=mesh,
         body=body,
-        given=tuple(given),
-        made=tuple(made),
+        in_sides=tuple(in_sides),
+        out_sides=tuple(out_sides),
         dtypes=tuple(dtypes),
         gathers=gathers,
     )
@@ -92,7 +92,7 @@ class _Made(NamedTuple):
 
 
 class ScopedProgram(RankProgram):
-    """A function of shared and own arrays with crossings in it, compiled over the devices of a
+    """A function of shared and own arrays with transfers in it, compiled over the devices of a
     mesh. A call takes and gives DTensors' arrays as they are, and this process' own. Errors as of
     `RankProgram`; RuntimeError for an own tensor beside a shared one."""
 
@@ -128,18 +128,18 @@ class ScopedProgram(RankProgram):
             1 + i for i in self._donated if self._avals[i].ndim or not self._given[i].own
         )
 
-        def program(head: Any, *given: Any) -> tuple[Any, ...]:
+        def program(digest: Any, *given: Any) -> tuple[Any, ...]:
             def met(h: Any) -> tuple[Any, ...]:
-                return lax.all_gather(h, self._all, tiled=True), ballast(self._all)
+                return lax.all_gather(h, self._all, tiled=True), force_async_dispatch(self._all)
 
-            heads = jax.shard_map(
+            digests = jax.shard_map(
                 met,
                 mesh=self._mesh,
                 in_specs=PartitionSpec(self._all),
                 check_vma=False,
                 out_specs=PartitionSpec(self._all),
-            )(head)
-            return (*_Evaluation(self._mesh, flat, given).of(results), *heads)
+            )(digest)
+            return (*_Evaluation(self._mesh, flat, given).of(results), *digests)
 
         self._made = [
             _Made(v.own or () if v.own is not None else self._all, v.aval.ndim)
@@ -152,7 +152,9 @@ class ScopedProgram(RankProgram):
             for s, a in zip(self._given, self._avals, strict=True)
         ]
         whole = [
-            jax.ShapeDtypeStruct(self._whole_shape(HEAD.shape), HEAD.dtype, sharding=self._spread)
+            jax.ShapeDtypeStruct(
+                self._whole_shape(DIGEST.shape), DIGEST.dtype, sharding=self._spread
+            )
         ]
         whole += [
             jax.ShapeDtypeStruct(
@@ -327,13 +329,13 @@ class _Evaluation:
         made = [
             (r, side)
             for s in steps
-            for r, side in zip(s.results, s.made, strict=True)
+            for r, side in zip(s.results, s.out_sides, strict=True)
             if r in later
         ]
         reads: dict[tuple[Value, Side], Any] = {}
         produced = {r for s in steps for r in s.results if (r.own or ()) == own}
         for s in steps:
-            for x, side in zip(s.operands, s.given, strict=True):
+            for x, side in zip(s.operands, s.in_sides, strict=True):
                 if isinstance(x, Value) and x not in produced:
                     reads.setdefault((x, side), None)
 
@@ -349,7 +351,7 @@ class _Evaluation:
                     else parts[x, side].reshape(x.aval.shape)
                     if not x.aval.ndim
                     else parts[x, side]
-                    for x, side in zip(s.operands, s.given, strict=True)
+                    for x, side in zip(s.operands, s.in_sides, strict=True)
                 ]
                 env.update(zip(s.results, s.evaluate(args), strict=True))
             return tuple(

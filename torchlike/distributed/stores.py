@@ -11,16 +11,16 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from torchlike._runtime.meeting.errors import (
+from torchlike._runtime.rendezvous.errors import (
     DistBackendError,
     DistError,
     DistNetworkError,
     DistStoreError,
     QueueEmptyError,
 )
-from torchlike._runtime.meeting.secret import of_environment
-from torchlike._runtime.meeting.server import Client, TableServer
-from torchlike._runtime.meeting.table import KeyValueTable
+from torchlike._runtime.rendezvous.secret import of_environment
+from torchlike._runtime.rendezvous.server import Client, TableServer
+from torchlike._runtime.rendezvous.table import KeyValueTable
 
 __all__ = [
     "DistBackendError",

@@ -15,7 +15,7 @@ import jax
 
 from torchlike._core import modes
 from torchlike._runtime.launching.failures import CONSEQUENCE
-from torchlike._runtime.meeting import coordination
+from torchlike._runtime.rendezvous import coordination
 from torchlike.distributed.groups import ProcessGroup, World, behind, store_of
 from torchlike.distributed.stores import DistBackendError, DistStoreError
 from torchlike.futures import Future

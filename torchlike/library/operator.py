@@ -124,7 +124,7 @@ class Operator:
             return self._finish(self._results(call.closed(flat), named, tensors))
         recorded = modes.current.grad_enabled and any(t.requires_grad for t in tensors)
         if recorded or modes.current.levels:
-            made = self._made().apply(*flat, call)
+            made = self._build_class().apply(*flat, call)
             return self._finish(call.results(made))
         with no_grad():
             return self._finish(self._results(call.closed(flat), named, tensors))
@@ -246,7 +246,7 @@ class Operator:
 
     # -- autograd and vmap -------------------------------------------------------------------------
 
-    def _made(self) -> type:
+    def _build_class(self) -> type:
         if self._function is None:
             name = f"GeneratedBackwardFor_{self.shown.replace('.', '_')}"
             rule = self.vmap

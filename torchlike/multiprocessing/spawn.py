@@ -18,8 +18,8 @@ from typing import Any
 
 from torchlike._runtime.environment_variables import SECRET
 from torchlike._runtime.interrupts import ignored
-from torchlike._runtime.meeting import secret
 from torchlike._runtime.parents import ends_with_parent
+from torchlike._runtime.rendezvous import secret
 from torchlike.multiprocessing._child_processes import refuse_strangers
 from torchlike.multiprocessing.contexts import get_context
 

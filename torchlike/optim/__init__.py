@@ -3,7 +3,7 @@
 Imports `nn` and below. Begin with ``rprop.py``: an optimizer is a rule for one parameter.
 """
 
-from torchlike._compat import homes as _homes
+from torchlike._compat import reexports as _reexports
 from torchlike.optim import lr_scheduler, swa_utils
 from torchlike.optim.accumulating import Adadelta, Adagrad, RMSprop
 from torchlike.optim.adafactor import Adafactor
@@ -42,7 +42,7 @@ __all__ = [
     "to_optax",
 ]
 
-_homes.are_also_in(
+_reexports.reexport(
     __name__,
     {
         "adadelta": (Adadelta,),

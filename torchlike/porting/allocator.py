@@ -81,7 +81,7 @@ def tune_allocator() -> bool:
         >>> subprocess.run([sys.executable, "-c", code], capture_output=True).stdout
         b'True\\n'
     """
-    if ALLOCATOR.said():
+    if ALLOCATOR.get():
         return False
     recycling.enable()
     gc.freeze()

@@ -70,7 +70,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         options = parser.parse_args(argv)
     for variable in environment_variables.ALL:
         try:
-            variable.said()
+            variable.get()
         except ValueError as error:
             print(f"torchlike: {error}", file=sys.stderr)
             raise SystemExit(2) from None

@@ -250,7 +250,7 @@ def interruptible(
 
     process: subprocess.Popen[str] | None = None
     with contextlib.ExitStack() as afterwards:
-        with interrupts.held():  # as the process will be, until its script begins
+        with interrupts.deferred():  # as the process will be, until its script begins
             if not interrupts.ignored():
                 ours = signal.signal(signal.SIGINT, interrupted)
                 afterwards.callback(signal.signal, signal.SIGINT, ours)

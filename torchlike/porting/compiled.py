@@ -31,7 +31,7 @@ def mode_from_environment() -> str:
     Raises:
         ValueError: it is none of the three modes.
     """
-    return "".join(COMPILE.said()) or "regions"
+    return "".join(COMPILE.get()) or "regions"
 
 
 def apply(mode: str) -> ModuleCompiler | None:

@@ -8,19 +8,19 @@ from torchlike._core import devices
 from torchlike._runtime.environment_variables import DEVICE_MAP
 
 
-def tell(mapping: dict[str, str]) -> None:
+def set_for_children(mapping: dict[str, str]) -> None:
     """Leave a map, {"cuda": "cpu"}, to this process and to those started from now on."""
     os.environ[DEVICE_MAP.name] = ",".join(f"{name}={other}" for name, other in mapping.items())
 
 
-def heed() -> None:
+def apply() -> None:
     """Map device types as the environment says; nothing where it says nothing.
 
     Raises:
         ValueError: it names a type that is not PyTorch's, or is not written as ``cuda=cpu``.
     """
     mapping = {}
-    for part in DEVICE_MAP.said():
+    for part in DEVICE_MAP.get():
         name, _, other = (text.strip() for text in part.partition("="))
         if not name or not other:
             raise ValueError(f"{DEVICE_MAP.name} says {part!r}; write it as cuda=cpu")

@@ -39,7 +39,7 @@ def run(
         xla_flags.set_cpu_threads(threads)
     tune_allocator()
     if device_map:
-        device_maps.tell(device_map)
+        device_maps.set_for_children(device_map)
     finder = torch_alias.install()
     aliases.install(
         "torch_xla", "torchlike.porting.torch_xla", is_installed=True, for_programs=True

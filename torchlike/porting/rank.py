@@ -9,10 +9,10 @@ import signal
 import sys
 
 from torchlike._runtime.environment_variables import LAUNCHER
-from torchlike._runtime.meeting import coordination
-from torchlike._runtime.meeting.secret import of_environment
-from torchlike._runtime.meeting.server import Client
 from torchlike._runtime.parents import ends_with_parent
+from torchlike._runtime.rendezvous import coordination
+from torchlike._runtime.rendezvous.secret import of_environment
+from torchlike._runtime.rendezvous.server import Client
 from torchlike.distributed.elastic.multiprocessing.errors import write_error
 from torchlike.porting import launcher
 

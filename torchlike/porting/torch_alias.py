@@ -39,7 +39,7 @@ def install() -> aliases.AliasFinder:
     finder = aliases.install()
     alias_functorch()
     children.tell()
-    device_map.heed()
+    device_map.apply()
     return finder
 
 

@@ -211,7 +211,7 @@ class Machine:
 
     # -- what subclasses decide --------------------------------------------------------------------
 
-    def found(self, module: Any, name: Any) -> Any:
+    def resolve(self, module: Any, name: Any) -> Any:
         if type(module) is not str or type(name) is not str:
             raise pickle.UnpicklingError("STACK_GLOBAL requires str")
         return self.find_class(module, name)
@@ -236,7 +236,7 @@ class Machine:
 
     def stack_global(self) -> None:
         name = self.stack.pop()
-        self.stack.append(self.found(self.stack.pop(), name))
+        self.stack.append(self.resolve(self.stack.pop(), name))
 
     def reduce(self) -> None:
         args = self.stack.pop()

@@ -36,14 +36,14 @@ class ModuleFallback:
     """
 
     def __init__(
-        self, whole: Any, compile: Callable[[Any], Any], tell: Callable[[Any, str], None]
+        self, whole: Any, compile: Callable[[Any], Any], report: Callable[[Any, str], None]
     ) -> None:
-        """Begin with no modules seen. ``tell`` hears of modules that run eagerly after all, and
-        why."""
+        """Begin with no modules seen. ``report`` is called for modules that run eagerly after
+        all, with the reason."""
         #: The function itself, where it is a module: not a part.
         self._whole = whole
         self._compile = compile
-        self._tell = tell
+        self._report = report
         #: Modules called so far, by their ids; they live no longer for it.
         self._seen: dict[int, weakref.ref[Any]] = {}
         #: What calls them from the second time on, which holds them.
@@ -80,7 +80,7 @@ class ModuleFallback:
 
         def leave_eager() -> None:
             _keep(self._compiled, id(module), _EAGER)
-            self._tell(module, WHY)
+            self._report(module, WHY)
 
         return replayable(
             module,
@@ -198,7 +198,7 @@ class Replay:
         self,
         then: _Then,
         again: Callable[[], Any],
-        tell: Callable[[], None],
+        report: Callable[[], None],
         outputs: list[tuple[int, int, Any]],
         count: int,
     ) -> None:
@@ -206,7 +206,7 @@ class Replay:
         among ``count`` results, its number at the node and a weak reference to it."""
         self._then = then
         self._again = again
-        self._tell = tell
+        self._report = report
         self._outputs = outputs
         self._count = count
 
@@ -227,7 +227,7 @@ class Replay:
         node.residuals = node.call = None
         for _, nr, reference in self._outputs:
             _move(node, nr, edges[nr], reference())
-        self._tell()
+        self._report()
 
 
 def _move(node: Node, nr: int, edge: Edge | None, output: Any) -> None:
@@ -272,15 +272,15 @@ def replayable(
     module: Any,
     call: Callable[[], Any],
     again: Callable[[], Any],
-    tell: Callable[[], None],
-    given: Any,
+    report: Callable[[], None],
+    inputs: Any,
 ) -> Any:
     """Run a module's compiled call, and prepare its node to be replaced by what ``again``, the same
-    call eagerly, records. ``tell`` hears of it. ``given``: its arguments."""
+    call eagerly, records. ``report`` is called then. ``inputs``: its arguments."""
     current = modes.current
     if not current.grad_enabled or modes.is_capturing() or current.levels:
         return call()
-    before = [(t._storage, t._storage.version) for t in _tensors(given)]
+    before = [(t._storage, t._storage.version) for t in _tensors(inputs)]
     then, first = _Then(module), next_sequence()
     result = call()
     if any(storage.version != version for storage, version in before):
@@ -293,5 +293,5 @@ def replayable(
             outputs.setdefault(node, []).append((count, t._output_nr, weakref.ref(t)))
         count += 1
     for node, of_node in outputs.items():
-        node.replay = Replay(then, again, tell, of_node, count)
+        node.replay = Replay(then, again, report, of_node, count)
     return result

@@ -14,7 +14,7 @@ from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.fallback import ModuleFallback
-from torchlike._jit.call.programs import ProgramCache, Ready, WarmUp, Way, checked
+from torchlike._jit.call.programs import ExecutionMode, ProgramCache, Ready, WarmUp, checked
 from torchlike._jit.call.recompile_messages import Recompiles, parameter_names
 from torchlike._jit.call.tracer import (
     MODES_IN_KEY,
@@ -127,7 +127,7 @@ class JitFunction:
             self._numbers,
             fallback is not None,
             self.scripting,
-            not CHECKS.said() if checks is None else checks,
+            not CHECKS.get() if checks is None else checks,
         )
         self._warm_up = (
             WarmUp(warmup, self._tracer, self._cache, self._recompiles) if checked(warmup) else None
@@ -137,7 +137,7 @@ class JitFunction:
         self._heeds_stance, self._deferred = heeds_stance, False
         self.fell_back: dict[Any, str] = {}
         #: The places that stand in the way, of which it was warned.
-        self._told: set[Any] = set()
+        self._reported: set[Any] = set()
         self._module_fallback: ModuleFallback | None = None
         #: Whether the last call did.
         self.ran_eagerly = False
@@ -176,7 +176,7 @@ class JitFunction:
         if self._warm_up is not None:
             self._warm_up.clear()
         self.fell_back.clear()
-        self._told.clear()
+        self._reported.clear()
         self._module_fallback = None
         self._deferred = False
 
@@ -289,7 +289,7 @@ class JitFunction:
             return self._call_plainly
         may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
         if may_fall_back and (why := self._cache.why_enough(call.key, self._tracer.is_part)):
-            self._tell_of(self._fn, why, "is compiled no more")
+            self._report_once(self._fn, why, "is compiled no more")
             return self._call_plainly
         return None
 
@@ -302,12 +302,12 @@ class JitFunction:
         if late_checks.queue:  # another call's error is none of the body that is captured
             late_checks.look()
         try:
-            way = Way.COMPILED if self._warm_up is None else self._warm_up.take(call)
-            if type(way) is Ready:
-                return self._run(way.program, call.tensors, way.numbers), None
-            if type(way) is Traced:
-                return self._first_run(way, way.call.key), None
-            if way is Way.COMPILED:
+            decision = ExecutionMode.COMPILED if self._warm_up is None else self._warm_up.take(call)
+            if type(decision) is Ready:
+                return self._run(decision.program, call.tensors, decision.numbers), None
+            if type(decision) is Traced:
+                return self._first_run(decision, decision.call.key), None
+            if decision is ExecutionMode.COMPILED:
                 return self._compile(call), None
             return None, self._call_warming
         except CheckFailed:
@@ -380,7 +380,7 @@ class JitFunction:
             run.capture.prints.let_out()
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
-        numbers = program.numbers_of(call.leaves, call.given)
+        numbers = program.numbers_of(call.leaves, call.inputs)
         ran = program.run(call.tensors, run.first_values, numbers)
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
@@ -430,7 +430,7 @@ class JitFunction:
         that it was made for; run such calls eagerly when there are too many."""
         call, _, run, program = traced
         changed = program.guards.explain(call.tensors)
-        if not changed and program.numbers_of(call.leaves, call.given) is None:
+        if not changed and program.numbers_of(call.leaves, call.inputs) is None:
             changed = run.outside.explain_numbers(run.numbers.static_places)
         if not changed:
             return
@@ -487,14 +487,14 @@ class JitFunction:
     def _by_modules(self) -> ModuleFallback:
         """Return what compiles by themselves the modules that run outside of a program."""
         if self._module_fallback is None:
-            self._module_fallback = ModuleFallback(self._fn, self._part, self._tell_of)
+            self._module_fallback = ModuleFallback(self._fn, self._part, self._report_once)
         return self._module_fallback
 
-    def _tell_of(self, module: Any, why: str, what: str = "runs eagerly from now on") -> None:
+    def _report_once(self, module: Any, why: str, what: str = "runs eagerly from now on") -> None:
         """Say once for a class of modules why its modules run eagerly, or are compiled no more."""
         name = getattr(module, "__qualname__", type(module).__qualname__)
-        if (name, why) not in self._told:
-            self._told.add((name, why))
+        if (name, why) not in self._reported:
+            self._reported.add((name, why))
             errors.warn_user(f"torchlike.jit: {name} {what}, because {why}")
 
     def _part(self, module: Any) -> JitFunction:
@@ -506,7 +506,7 @@ class JitFunction:
             heeds_stance=self._heeds_stance,
             checks=self._options["checks"],
         )
-        part._told = self._told
+        part._reported = self._reported
         part.stand_alone()
         return part
 
@@ -577,8 +577,8 @@ class JitFunction:
     def _call_sharing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call eagerly whose tensors share memory outside: eager operations read and write it
         in their order. Other calls of its kind may not, so they keep their program."""
-        if SharedOutside not in self._told:
-            self._told.add(SharedOutside)
+        if SharedOutside not in self._reported:
+            self._reported.add(SharedOutside)
             errors.warn_user(f"torchlike.jit: a call of {self._name} runs eagerly, because {WHY}")
         self.ran_eagerly = True
         return self._fn(*args, **kwargs)
@@ -619,8 +619,8 @@ class JitFunction:
         then, come to the same."""
         self.fell_back[key] = str(why)
         place = place or getattr(why, "place", str(why))
-        if place not in self._told:
-            self._told.add(place)
+        if place not in self._reported:
+            self._reported.add(place)
             errors.warn_user(
                 f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
             )

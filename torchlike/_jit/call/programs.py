@@ -126,7 +126,7 @@ def fitting(programs: Iterable[Program], call: Call) -> tuple[Program, Any] | No
     """Return the first of some programs that fits a call, and the call's numbers."""
     for program in programs:
         if program.guards.check(call.tensors):
-            numbers = program.numbers_of(call.leaves, call.given)
+            numbers = program.numbers_of(call.leaves, call.inputs)
             if numbers is not None:
                 return program, numbers
     return None
@@ -236,11 +236,11 @@ class _Calls:
         self.pending: list[Pending] = []
 
 
-class Way(enum.Enum):
+class ExecutionMode(enum.Enum):
     """What becomes of a call that no program fits."""
 
     #: It runs eagerly, to warm up.
-    EAGERLY = enum.auto()
+    EAGER = enum.auto()
     #: It is compiled now.
     COMPILED = enum.auto()
 
@@ -276,7 +276,7 @@ class WarmUp:
         """Return the program that is being compiled for such a call, and the call's numbers."""
         return fitting(self.programs(call.key), call)
 
-    def take(self, call: Call) -> Way | Ready | Traced:
+    def take(self, call: Call) -> ExecutionMode | Ready | Traced:
         """Count a call that no program fits, and return how it runs; where it is `Traced`, the
         trace was for this call alone (it may have taken from an iterator), and the call is to be
         its first run."""
@@ -292,16 +292,16 @@ class WarmUp:
         return (
             self._trace(call)
             if what == "traced"
-            else (Way.EAGERLY if what == "eager" else Way.COMPILED)
+            else (ExecutionMode.EAGER if what == "eager" else ExecutionMode.COMPILED)
         )
 
-    def _take_pending(self, key: Any, program: Program, numbers: Any) -> Way | Ready:
+    def _take_pending(self, key: Any, program: Program, numbers: Any) -> ExecutionMode | Ready:
         """Count one more call for which a program is being compiled, and return how it runs:
         eagerly, or by the program, for which it waits."""
         (pending,) = [p for p in self._pending(key) if p.program is program]
         if pending.calls < self.calls:
             pending.calls += 1
-            return Way.EAGERLY
+            return ExecutionMode.EAGER
         try:
             pending.compilation.wait()
         finally:
@@ -309,7 +309,7 @@ class WarmUp:
         self._cache.keep(key, program)
         return Ready(program, numbers)
 
-    def _trace(self, call: Call) -> Way | Traced:
+    def _trace(self, call: Call) -> ExecutionMode | Traced:
         """Trace a call that is to run eagerly, undo all that the trace did, and have the program
         compiled meanwhile. Where it is for this call alone nothing is undone."""
         traced = self._tracer.program_of(call, silent=True)
@@ -322,7 +322,7 @@ class WarmUp:
         run.outputs.cut()
         capture.host.fail()
         capture.undo_python()
-        numbers = program.numbers_of(call.leaves, call.given)
+        numbers = program.numbers_of(call.leaves, call.inputs)
         reason, before = self._keys[call.key].reason
         reason = self._cache.reason(call, self.programs(call.key)) or reason
         if reason and self._tracer.traces > 1:
@@ -330,7 +330,7 @@ class WarmUp:
         self._cache.latest_key = key
         self._tracer.say_recorded(run)
         self._begin(call.key, key, program, program.compiling(call.tensors, drawn, numbers))
-        return Way.EAGERLY
+        return ExecutionMode.EAGER
 
     def _pending(self, key: Any) -> list[Pending]:
         found = self._keys.get(key)

@@ -59,7 +59,7 @@ def key_difference(old: Sequence[Any], new: Sequence[Any], parameters: Sequence[
             what = _PARTS[part]
             if what == "shape":
                 return f"the shape of the base of argument `{name}` changed: {a[0]} → {b[0]}"
-            values = f": {_said(a[part])} → {_said(b[part])}" if what in _SAID else ""
+            values = f": {_describe(a[part])} → {_describe(b[part])}" if what in _SAID else ""
             return f"the {what} of argument `{name}` changed{values}"
         return f"argument `{name}` changed: {shown(a)} → {shown(b)}"
     return ""
@@ -109,7 +109,7 @@ def resized(
     return found
 
 
-def _said(value: Any) -> str:
+def _describe(value: Any) -> str:
     return value.__qualname__ if isinstance(value, type) else str(value)
 
 

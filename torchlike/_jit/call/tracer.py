@@ -42,7 +42,7 @@ class Call:
     kwargs: dict[str, Any]
 
     @property
-    def given(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments."""
         return self.args, self.kwargs
 
@@ -153,7 +153,7 @@ class FunctionTracer:
             capture.undo_python()
             raise PutOff
         results.capture_seconds = time.perf_counter() - started
-        run.check_containers(containers(call.given))
+        run.check_containers(containers(call.inputs))
         if run.numbers.static:
             self._numbers.refuse(call.structure, run.numbers.static_arguments)
             self._refused.update(map(key_of, run.numbers.static_places))
@@ -285,7 +285,7 @@ class FunctionTracer:
         run.capture.is_part = self.is_part
         run.gives_objects = self._is_head
         run.replays, run.only_records = self._falls_back, self.is_part
-        run.capture.prints.held = self._falls_back
+        run.capture.prints.is_deferring = self._falls_back
         run.capture.prints.silent = self._is_silent
         return run
 

@@ -70,13 +70,14 @@ def _seen(*values: Any, **how: Any) -> None:
 
 
 class DeferredPrints:
-    """A context in which this thread's ``print`` is seen, and held back if ``held``: for each call.
+    """A context in which this thread's ``print`` is seen, and held back if it ``is_deferring``: for
+    each call.
     With ``silent`` all is held back, for this call."""
 
     def __init__(
         self, say: Callable[[str], None], refuse_value: Callable[[str, str], None]
     ) -> None:
-        self.held = self.silent = False
+        self.is_deferring = self.silent = False
         self._say = say
         #: What is held back: (whether to stderr, text).
         self._texts: list[tuple[bool, str]] = []
@@ -112,7 +113,7 @@ class DeferredPrints:
         print at once what cannot be held."""
         self._say("print")
         redirected = file is None and sys.stdout is not self._out
-        if not self.held or redirected or not (file is None or file is sys.stderr):
+        if not self.is_deferring or redirected or not (file is None or file is sys.stderr):
             if self.silent:
                 said = io.StringIO()
                 _print(*values, file=said, **how)

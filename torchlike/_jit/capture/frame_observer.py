@@ -128,8 +128,6 @@ class FrameObserver(GuardCollector):
         self._previous: Any = None
         #: Guards on values that the code only records something in; see take_records.
         self._records: list[ValueGuard] = []
-        #: By what the code told the outside something (print, warnings, logs), in order.
-        self.said: list[str] = []
         #: Branches and loops on values that are being traced, the innermost last.
         self.within: list[str] = []
         self._gc_was_on = False
@@ -232,9 +230,8 @@ class FrameObserver(GuardCollector):
             self._see_builtin(frame, arg)
 
     def say(self, by: str) -> None:
-        """Record that the code is about to tell the outside something; raise JitCaptureError where
-        a tensor's value decides whether it would."""
-        self.said.append(by)
+        """Raise JitCaptureError where the code is about to tell the outside something and a
+        tensor's value decides whether it would."""
         if self.within:
             raise JitCaptureError(
                 f"{by} in {self.within[-1]} cannot be compiled: it would be done whether the code "

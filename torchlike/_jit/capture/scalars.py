@@ -365,7 +365,7 @@ Number.__divmod__ = _divmod  # type: ignore[attr-defined]
 # numbers of the call: the last of those are the containers, counted from the end.
 
 
-class GivenContainer(NamedTuple):
+class InputContainer(NamedTuple):
     """A list or dictionary of the call's arguments."""
 
     #: Its place among the numbers of the call, counted from their end.
@@ -398,7 +398,7 @@ class Copies:
         self._refuse = refuse
         n = len(self._copies)
         #: The leaves that stand for them in what the call gives back, by their ids.
-        self.leaves = {id(c): GivenContainer(i - n) for i, c in enumerate(self._copies)}
+        self.leaves = {id(c): InputContainer(i - n) for i, c in enumerate(self._copies)}
 
     def __bool__(self) -> bool:
         return bool(self._copies or self._registered)

@@ -350,16 +350,16 @@ class SlotGuard(Guard):
 class BoundSlotGuard(Guard):
     """Of a slot that only a change of a module rebinds: the very object that it holds."""
 
-    __slots__ = ("held", "slot")
+    __slots__ = ("expected", "slot")
     follows_epoch = True
 
     def __init__(self, slot: Slot) -> None:
         self.slot = slot
-        self.held = slot.initial
+        self.expected = slot.initial
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
         slot = self.slot
-        return slot.value(()) is self.held and not rebound_slots.has(slot.owner, slot.name)
+        return slot.value(()) is self.expected and not rebound_slots.has(slot.owner, slot.name)
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
         return f"{slot_label(self.slot)} was bound to another tensor"

@@ -126,7 +126,7 @@ def held_by(program: Any, refs: Mapping[int, weakref.ref[Any]]) -> set[int]:
         return set()
     found, seen, stack = set(), {id(program)}, [program]
     while stack:
-        for held in _held(stack.pop()):
+        for held in _referents(stack.pop()):
             key = id(held)
             if key in refs:
                 found.add(key)
@@ -136,7 +136,7 @@ def held_by(program: Any, refs: Mapping[int, weakref.ref[Any]]) -> set[int]:
     return found
 
 
-def _held(x: Any) -> list[Any]:
+def _referents(x: Any) -> list[Any]:
     """Return the objects that an object of a program holds, the user's own containers aside."""
     if not isinstance(x, Guard):
         return gc.get_referents(x)

@@ -131,7 +131,7 @@ class _Rewriting:
         cotangents: frozenset[Any] = frozenset(),
         agreed: Agreements = _NO_RANKS,
     ) -> None:
-        self._given = closed
+        self._closed = closed
         self._agreed = agreed
         self.sites = sites
         self.writer = Writer()
@@ -219,7 +219,7 @@ class _Rewriting:
     def in_order(self) -> tuple[list[Any], list[Any]]:
         """Return the checks that no cotangent reaches, with all that they are computed from; and
         the other equations."""
-        eqns = self._given.jaxpr.eqns
+        eqns = self._closed.jaxpr.eqns
         for eqn in eqns:
             if any(not is_literal(v) and v in self._late for v in eqn.invars):
                 self._late.update(eqn.outvars)
@@ -240,12 +240,12 @@ class _Rewriting:
 
     def closed(self, eqns: Sequence[Any], outvars: Sequence[Any]) -> Any:
         """Return the jaxpr with these equations and outputs."""
-        given = self._given.jaxpr
+        given = self._closed.jaxpr
         constants = self.writer.constants
         effects = {e for e in given.effects if type(e) is not value_check.ValueCheck}
         variables = [v for v, _ in constants]
         whole = with_more(given, variables, outvars, eqns, effects)
-        return close(whole, [*self._given.consts, *(c for _, c in constants)])
+        return close(whole, [*self._closed.consts, *(c for _, c in constants)])
 
     def _add(self, eqn: Any) -> None:
         is_late = self.is_late(eqn)

@@ -13,12 +13,19 @@ from jax import core
 
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
-from torchlike._jit.capture import scalars as given
+from torchlike._jit.capture import scalars
 from torchlike._jit.capture.changes import Change
-from torchlike._jit.capture.scalars import GivenContainer
+from torchlike._jit.capture.scalars import InputContainer
 from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
 from torchlike._jit.program.node import node_of_call
-from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, number, once_each
+from torchlike._jit.trace.outputs import (
+    FreshOutput,
+    NumberTemplate,
+    Template,
+    build,
+    number,
+    once_each,
+)
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.trees import unflatten
@@ -82,7 +89,7 @@ class Outputs:
     #: What the function returned: templates of its leaves, and their structure (trees.py).
     result: tuple[list[Any], Any]
     #: Containers among the arguments that it changes, by their places among the numbers of a
-    #: call: what is in them stands behind the result (see ``given``).
+    #: call: what is in them stands behind the result (see `scalars`).
     changes: tuple[int, ...]
     #: What it changes of Python's objects: what it leaves there stands behind the result, too.
     outside: tuple[Change, ...]
@@ -94,7 +101,7 @@ class Outputs:
     views: list[tuple[Template, Template, Any]]
     #: What tensors given back hold besides: whose, under which name (``_grad``, or one of the
     #: user's), a leaf like those of the result.
-    held: list[tuple[Template, str, Any]]
+    attributes: list[tuple[Template, str, Any]]
     #: Tensors that the body put somewhere outside, where no later call can put its own.
     kept: list[Template]
 
@@ -235,8 +242,8 @@ def deliver(
         give(template, arguments, made, node)
     leaves, structure = what.result
     n_leaves = len(leaves)
-    if what.held:
-        leaves = [*leaves, *(leaf for _, _, leaf in what.held)]
+    if what.attributes:
+        leaves = [*leaves, *(leaf for _, _, leaf in what.attributes)]
     found = [
         give(leaf, arguments, made, node)
         if isinstance(leaf, Template)
@@ -246,15 +253,15 @@ def deliver(
     for of_view, of_base, made_by in what.views:
         view = give(of_view, arguments, made, node)
         view._base, view._made_by = give(of_base, arguments, made, node), made_by
-    if what.held:
-        for (whose, name, _), value in zip(what.held, found[n_leaves:], strict=True):
+    if what.attributes:
+        for (whose, name, _), value in zip(what.attributes, found[n_leaves:], strict=True):
             vars(give(whose, arguments, made, node))[name] = value
         del found[n_leaves:]
     for slot, value in bound:  # only now: a value may be what another slot holds
         slot.bind(arguments, value)
     result = found[0] if structure is None else unflatten(structure, found)
     if what.is_followed:
-        return given.write(what.changes, what.outside, numbers, result)
+        return scalars.write(what.changes, what.outside, numbers, result)
     return result
 
 
@@ -262,9 +269,9 @@ def _plain(leaf: Any, made: list[Storage], numbers: Any) -> Any:
     """Return what a leaf of the result is that is no tensor."""
     if isinstance(leaf, NumberTemplate):
         return number(leaf, made, numbers)
-    if type(leaf) is Anew:
+    if type(leaf) is FreshOutput:
         return copy.deepcopy(leaf.example)
-    return numbers[leaf.index] if type(leaf) is GivenContainer else leaf
+    return numbers[leaf.index] if type(leaf) is InputContainer else leaf
 
 
 def on_host(array: Any) -> Any:

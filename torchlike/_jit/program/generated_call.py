@@ -18,13 +18,13 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.storage import SOLE_LOCAL, Storage
-from torchlike._jit.capture import scalars as given
-from torchlike._jit.capture.scalars import GivenContainer
+from torchlike._jit.capture import scalars
+from torchlike._jit.capture.scalars import InputContainer
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._jit.guards.keys import PLAIN, ObjectKey, is_plain
 from torchlike._jit.guards.sources import CellSource, FixedCell
 from torchlike._jit.program.delivery import on_host
-from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build
+from torchlike._jit.trace.outputs import FreshOutput, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
 from torchlike._runtime.trees import unflatten
 from torchlike.tensor import Tensor
@@ -56,8 +56,10 @@ def generate_call(program: Any) -> Callable[..., Any]:
         or program.may_run_again
         or len(program.inputs.avals) > MOST
     )
-    held = [leaf for _, _, leaf in program.outputs.held]
-    if more or any(isinstance(leaf, (NumberTemplate, Anew)) for leaf in (*leaves, *held)):
+    attributes = [leaf for _, _, leaf in program.outputs.attributes]
+    if more or any(
+        isinstance(leaf, (NumberTemplate, FreshOutput)) for leaf in (*leaves, *attributes)
+    ):
         return _never
     return _Call(program).write()
 
@@ -170,7 +172,7 @@ class _Call(Source):
         for of_view, of_base, made_by in self._program.outputs.views:
             view, base = self._object(of_view), self._object(of_base)
             self.line(f"{view}._base = {base}; {view}._made_by = {self.name(made_by)}")
-        for whose, name, leaf in self._program.outputs.held:
+        for whose, name, leaf in self._program.outputs.attributes:
             self.line(f"{self._object(whose)}.__dict__[{name!r}] = {self._object(leaf)}")
         self._lines += bound
         if structure is None:
@@ -181,7 +183,7 @@ class _Call(Source):
         what = self._program.outputs
         if what.is_followed:
             outside = self.name(what.outside)
-            result = f"{self.name(given.write)}({what.changes}, {outside}, numbers, {result})"
+            result = f"{self.name(scalars.write)}({what.changes}, {outside}, numbers, {result})"
         self.line(f"return {result}")
 
     def _object(self, leaf: Any) -> str:
@@ -194,7 +196,7 @@ class _Call(Source):
         """Write the line that binds ``target`` to what a template stands for, or to the leaf
         itself."""
         first = self._built.setdefault(id(leaf), target)
-        if type(leaf) is GivenContainer:
+        if type(leaf) is InputContainer:
             self.line(f"{target} = numbers[{leaf.index}]")
         elif not isinstance(leaf, Template):
             self.line(f"{target} = {self.name(leaf)}")

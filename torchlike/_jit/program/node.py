@@ -74,12 +74,12 @@ class Double:
             )
 
     def __call__(
-        self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
+        self, inputs: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        """Compute the gradients as tensors on the tape. ``given``: the call's inputs by source."""
+        """Compute the gradients as tensors on the tape. ``inputs``: the call's inputs by source."""
         values = [t._read() for t in cotangents]
         arrays = [
-            values[key.index] if type(key) is CotangentInput else given[key] for key in self.inputs
+            values[key.index] if type(key) is CotangentInput else inputs[key] for key in self.inputs
         ]
         # A Jacobian by vmap hands in boxes: a cotangent for each example.
         boxed = boxes.top(values) is not None
@@ -156,12 +156,12 @@ def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
         if _comparable(program.state.double.boundary) != _comparable(program.gradient.boundary):
             raise errors.InternalError("two traces of one function differ in what they depend on")
     keys = [source.across_traces() for source in program.inputs.sources]
-    given = dict(zip(keys, call.arrays, strict=True))
+    inputs = dict(zip(keys, call.arrays, strict=True))
     full = [
         wrap(jnp.zeros(a.shape, a.dtype)) if c is None else c
         for c, a in zip(cotangents, program.gradient.cotangent_avals, strict=True)
     ]
-    return program.state.double(given, node.edges, full)
+    return program.state.double(inputs, node.edges, full)
 
 
 def _comparable(boundary: Sequence[Any]) -> list[Any]:

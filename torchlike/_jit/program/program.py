@@ -21,7 +21,7 @@ import numpy as np
 
 from torchlike._core.devices import CPU, to_jax
 from torchlike._core.storage import Storage, device_array
-from torchlike._jit.capture import scalars as given
+from torchlike._jit.capture import scalars
 from torchlike._jit.capture.capture import Capture, guards_of
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import Table
@@ -108,7 +108,7 @@ class Program:
     #: What it depends on besides the call's key.
     guards: GuardSet
     #: What gives the numbers of a call, of its arguments; None where there are none.
-    numbers: Table | given.CallValues | None
+    numbers: Table | scalars.CallValues | None
     #: What the body prints, at each call.
     prints: Effect | None
     #: Whether a call writes to cells, binds slots or changes Python's objects.
@@ -130,10 +130,10 @@ class Program:
         objects as they are left where that raises."""
         return bool(self.outputs.outside) and self.words is not None
 
-    def numbers_of(self, leaves: Sequence[Any], given: Any) -> Any:
-        """Return the numbers of a call; None where they do not fit. ``given``: positional and
+    def numbers_of(self, leaves: Sequence[Any], inputs: Any) -> Any:
+        """Return the numbers of a call; None where they do not fit. ``inputs``: positional and
         keyword arguments, ``leaves`` what is in them."""
-        return self.numbers.evaluate(leaves, given) if self.numbers else ()
+        return self.numbers.evaluate(leaves, inputs) if self.numbers else ()
 
     def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
         """Return the storages that are behind the inputs now."""
@@ -400,7 +400,7 @@ def _outputs(results: TraceResults, written: list[CellSource], on_host: frozense
         is_followed=results.is_followed,
         repeats=results.repeats,
         views=results.views,
-        held=results.held,
+        attributes=results.attributes,
         kept=results.kept,
     )
 

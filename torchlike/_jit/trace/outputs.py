@@ -17,7 +17,7 @@ from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.changes import Change
 from torchlike._jit.capture.effects import Effect
-from torchlike._jit.capture.scalars import CallValues, GivenContainer, Number, Table
+from torchlike._jit.capture.scalars import CallValues, InputContainer, Number, Table
 from torchlike._jit.guards.guard import VALUES
 from torchlike._jit.guards.sources import ArgumentCell, CellSource, FixedCell, Slot, SlotCell
 from torchlike.autograd.conditional_grad import When
@@ -35,7 +35,7 @@ class FreedNode(Node):
     run_graph = run
 
 
-class Again(NamedTuple):
+class AliasOfInput(NamedTuple):
     """A view of an argument (or of a tensor from outside), which each call makes on that anew."""
 
     #: Which argument, or the tensor.
@@ -71,7 +71,7 @@ class Template:
     """How to give a tensor back at each call: an object that exists, or a new one on an output."""
 
     __slots__ = (
-        "again",
+        "alias",
         "argument",
         "existing",
         "inference",
@@ -91,7 +91,7 @@ class Template:
     ) -> None:
         self.existing = existing
         self.argument = argument
-        self.again: Again | None = None
+        self.alias: AliasOfInput | None = None
         #: The slot that holds the tensor, or (not ``whole``) the one that it is a view of.
         self.slot = slot
         self.whole = slot is not None and t is slot.initial
@@ -112,7 +112,7 @@ class Template:
             and self.existing is None
             and self.slot is None
             and self.root == -1
-            and self.again is None
+            and self.alias is None
             and self.type is Tensor
             and self.view is None
             and self.strides is None
@@ -129,7 +129,7 @@ class NumberTemplate(NamedTuple):
     output: int
 
 
-class Anew(NamedTuple):
+class FreshOutput(NamedTuple):
     """A set, a NumPy array or another changeable object that the function made and returned: each
     call gives one of its own."""
 
@@ -151,12 +151,12 @@ def build(
     if template.whole:
         return template.slot.value(arguments)  # type: ignore[union-attr]
     t = object.__new__(template.type) if into is None else _emptied(into)
-    if template.again is not None:
+    if template.alias is not None:
         if template.inference:
             t._inference = True
-        if template.requires_grad and not template.again.nodes:  # a leaf made inside
+        if template.requires_grad and not template.alias.nodes:  # a leaf made inside
             t._requires_grad = True
-        return template.again.build(arguments, t)
+        return template.alias.build(arguments, t)
     if template.slot is not None:
         t._storage = template.slot.value(arguments)._storage
     else:
@@ -194,13 +194,13 @@ def once_each(
     made: dict[int, Tensor] = {}
     known = known or {}
 
-    def given(template: Template, *rest: Any) -> Tensor:
+    def cached(template: Template, *rest: Any) -> Tensor:
         found = made.get(id(template))
         if found is None:
             found = made[id(template)] = build(template, *rest, known.get(id(template)))
         return found
 
-    return given
+    return cached
 
 
 def number(template: NumberTemplate, made: list[Storage], numbers: Any) -> Any:
@@ -238,7 +238,7 @@ class TraceResults:
         self.is_followed = False
         self.repeats = False
         self.views: list[tuple[Template, Template, Any]] = []
-        self.held: list[tuple[Template, str, Any]] = []
+        self.attributes: list[tuple[Template, str, Any]] = []
         self.kept: list[Template] = []
         # How a call joins the tape.
         self.cotangent_avals: list[Any] = []
@@ -288,21 +288,21 @@ class CapturedOutputs:
         """Return a template by which each call gives one leaf of the result back."""
         if isinstance(x, Tensor):
             return self.tensor(x)
-        if type(x) is GivenContainer:
+        if type(x) is InputContainer:
             return x
         if type(x) is not Number:
-            return self._made_anew(x)
+            return self._fresh_output(x)
         if x.table is not None:
             return NumberTemplate(x.kind, x.index, -1)
         return NumberTemplate(x.kind, -1, self.add(x._storage))
 
-    def _made_anew(self, x: Any) -> Any:
+    def _fresh_output(self, x: Any) -> Any:
         """Return an object that is no tensor as each call gives it: itself where it was there
         before (or cannot change), else one like it at each call."""
         if isinstance(x, VALUES) or self._capture.observer.is_from_outside(x):
             return x
         if _is_constant(x):
-            return Anew(copy.deepcopy(x))
+            return FreshOutput(copy.deepcopy(x))
         self._results.do_not_keep(
             f"it returns an object that it made, of type {type(x).__name__}, which each call has "
             "to make anew; return tensors, numbers, or tuples, lists, dictionaries or dataclasses "
@@ -324,9 +324,9 @@ class CapturedOutputs:
         storage = t._storage
         if not self._capture.is_created(storage):
             argument = self._capture.placeholders.get(id(t), -1)
-            if argument < 0 and (again := self._view_again(t)) is not None:
+            if argument < 0 and (alias := self._alias_of_input(t)) is not None:
                 template = Template(t, -1, None, -1)
-                template.again = again
+                template.alias = alias
                 return template
             if (
                 argument < 0
@@ -398,7 +398,7 @@ class CapturedOutputs:
         while found := [x for key, x in self._templates.items() if key not in seen]:
             for t, template in found:
                 seen.add(id(t))
-                if template.output >= 0 or template.again is not None:
+                if template.output >= 0 or template.alias is not None:
                     self._add_held_by(t, template)
 
     def _add_held_by(self, t: Tensor, template: Template) -> None:
@@ -409,7 +409,7 @@ class CapturedOutputs:
         self._capture.check_gradient(t._grad)
         for name, value in list(vars(t).items()):
             if (name == "_grad" and value is not None) or name not in FIELDS:
-                self._results.held.append((template, name, self.leaf(value)))
+                self._results.attributes.append((template, name, self.leaf(value)))
                 self._results.repeats = True
 
     def join_views(self) -> None:
@@ -433,7 +433,7 @@ class CapturedOutputs:
                 self._results.views.append((self._templates[id(t)][1], known[1], t._made_by))
                 self._results.repeats = True
 
-    def _view_again(self, t: Tensor) -> Again | None:
+    def _alias_of_input(self, t: Tensor) -> AliasOfInput | None:
         """Return how each call makes a view of an argument or of a tensor from outside anew; None
         for what is more than a view, or where its steps cannot be told from its parent's."""
         view, parent = t._view, t._base
@@ -456,7 +456,7 @@ class CapturedOutputs:
         nodes = [] if t._node is None else self._views_behind((t._node, t._output_nr), parent)
         if nodes is None:
             return None
-        return Again(where, tuple(nodes), view, t._made_by, is_view)
+        return AliasOfInput(where, tuple(nodes), view, t._made_by, is_view)
 
     def _views_behind(self, edge: tape.Edge, parent: Tensor | None) -> list[Any] | None:
         """Return the nodes from an edge from outside to this one, if they are views and nothing

@@ -39,7 +39,7 @@ class SubgraphCapture:
         #: Modules made inside, and the number of the first handle of a hook that was.
         self._modules: dict[int, Any] = {}
         self._first_handle = next(RemovableHandle._ids)
-        self._given: dict[int, Any] = {}
+        self._inputs: dict[int, Any] = {}
         self._views: dict[int, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -57,11 +57,11 @@ class SubgraphCapture:
         if isinstance(x, Tensor):
             # Read as the subgraph's own, but not to be written to.
             del self._own[id(x._storage)]
-            self._given[id(x._storage)] = x._storage
+            self._inputs[id(x._storage)] = x._storage
         return x
 
     def is_created(self, storage: Any) -> bool:
-        if self.is_own(storage) or self._given.get(id(storage)) is storage:
+        if self.is_own(storage) or self._inputs.get(id(storage)) is storage:
             return True
         return self.outer.is_created(storage)
 
@@ -70,11 +70,11 @@ class SubgraphCapture:
         nobody's now."""
         self._own.clear()
         self._modules.clear()
-        self._given.clear()
+        self._inputs.clear()
         self._views.clear()
 
     def read(self, storage: Any) -> Any:
-        if self.is_own(storage) or self._given.get(id(storage)) is storage:
+        if self.is_own(storage) or self._inputs.get(id(storage)) is storage:
             return storage.concrete()
         return self.outer.read(storage)
 

@@ -24,7 +24,7 @@ from torchlike._jit.capture.changes import numbers_in, put_unseen
 from torchlike._jit.capture.effects import ThreadModes
 from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
-from torchlike._jit.capture.scalars import CallValues, Copies, GivenContainer, Table, is_device
+from torchlike._jit.capture.scalars import CallValues, Copies, InputContainer, Table, is_device
 from torchlike._jit.capture.value_visits import ATOMS
 from torchlike._jit.guards.guard import MISSING, describe, same
 from torchlike._jit.guards.sources import (
@@ -111,13 +111,13 @@ class Tracing:
             for k, number in enumerate(view.dynamic)
         }
         given = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
-        self._given = [
+        self._inputs = [
             next(seen) if isinstance(x, Tensor) else given.get(i, x) for i, x in enumerate(leaves)
         ]
         self._structure = structure
         self.outputs = CapturedOutputs(self.capture, self.results, self._position)
         made = Made()
-        self.args, self.kwargs = unflatten_call(structure, self._given, made)
+        self.args, self.kwargs = unflatten_call(structure, self._inputs, made)
         observer = self.capture.observer
         self.copies = Copies(made, self._refuse_of_container)
         observer.containers = self.copies.leaves.keys()
@@ -315,7 +315,7 @@ class Tracing:
             raise  # never: refuse() does
         own = list(self.copies.leaves.values())
         self.results.changes = tuple(own[i].index for i in changed)
-        if changed or any(type(x) is GivenContainer for x in leaves):
+        if changed or any(type(x) is InputContainer for x in leaves):
             self.results.numbers = CallValues(self.numbers if self.numbers else None)
         elif self.numbers:
             self.results.numbers = self.numbers

@@ -139,11 +139,12 @@ def assert_tensor_metadata(
     ):
         if expected is not None and expected != found:
             raise RuntimeError(
-                f"Tensor {name} mismatch! Expected: {_said(expected)}, Got: {_said(found, True)}"
+                f"Tensor {name} mismatch! Expected: {_describe(expected)}, "
+                f"Got: {_describe(found, True)}"
             )
 
 
-def _said(what: Any, found: bool = False) -> str:
+def _describe(what: Any, found: bool = False) -> str:
     """Return a size, dtype, device or layout, as the message names it."""
     if isinstance(what, dtypes.dtype):
         return dtypes.c_name(what) if found else dtypes.scalar_type(what)

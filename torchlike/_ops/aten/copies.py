@@ -9,7 +9,7 @@ from torchlike._core import errors
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import ints, require_tensor
 from torchlike._core.layouts import contiguous_format
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.shape import views
 from torchlike.tensor import Tensor
 
@@ -81,9 +81,9 @@ def _copying(name: str, view: Callable[..., Any]) -> Callable[..., Any]:
             copies = tuple(t.clone(memory_format=contiguous_format) for t in shown)
             if out is None:
                 return copies
-            given(tuple(out), copies)
+            write_out(tuple(out), copies)
             return None
-        return given(out, shown.clone(memory_format=contiguous_format))
+        return write_out(out, shown.clone(memory_format=contiguous_format))
 
     copy.__doc__ = f"Apply ``{name}`` to make a tensor of its own (contiguous), not a view."
     return composite(f"{name}_copy", method=name == "narrow")(copy)

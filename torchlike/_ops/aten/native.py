@@ -20,7 +20,7 @@ from torchlike._core.dispatch.schema import Bool, Float, Input, Shape, ints
 from torchlike._ops.nn.image.resampling import grid_sample, interpolate_op
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.norm.normalization import batch_norm_eval, batch_norm_train
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.random.dropout import apply_noise, keep_mask
 from torchlike._ops.random.sampling import order_of_examples
 from torchlike._ops.shape.joining import cat
@@ -97,11 +97,11 @@ def native_batch_norm(
     """
     results = _batch_normed(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if out is None or training:
-        return given(out, results)
+        return write_out(out, results)
     for unused in out[1:]:
         if unused.dim() != 1:
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {unused.dim()}")
-    return given(out[0], results[0]), out[1], out[2]
+    return write_out(out[0], results[0]), out[1], out[2]
 
 
 @composite(method=False)
@@ -113,7 +113,7 @@ def _native_batch_norm_legit(
     names = ("running_mean", "running_var") if with_statistics else ()
     names += ("training", "momentum", "eps")
     values = dict(zip(names, rest, strict=False)) | named
-    return given(
+    return write_out(
         out,
         _batch_normed(
             input,
@@ -142,7 +142,7 @@ def _batch_norm_with_update(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Call ``native_batch_norm`` in training, with an empty workspace as fourth result."""
     found = _batch_normed(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return given(out, (*found, input.new_empty(0, dtype=dtypes.uint8)))
+    return write_out(out, (*found, input.new_empty(0, dtype=dtypes.uint8)))
 
 
 @composite(method=False, autocast={"cuda": "float32"})
@@ -154,7 +154,7 @@ def native_layer_norm(
     normed = _functional["layer_norm"](input, shape, weight, bias, eps)
     over = tuple(range(input.dim() - len(shape), input.dim()))
     mixed = weight is not None and weight.dtype is not input.dtype
-    return given(out, (normed, *moments(input.detach(), over, eps, not mixed)))
+    return write_out(out, (normed, *moments(input.detach(), over, eps, not mixed)))
 
 
 @composite(method=False)
@@ -175,7 +175,7 @@ def native_group_norm(
     grouped = input.reshape(N, group, -1 if N * C * HxW else 0)
     mixed = weight is not None and weight.dtype is not input.dtype
     mean, rstd = moments(grouped, (2,), eps, not mixed)
-    return given(out, (normed, mean.squeeze(2), rstd.squeeze(2)))
+    return write_out(out, (normed, mean.squeeze(2), rstd.squeeze(2)))
 
 
 # -- dropout ---------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def _softmax_backward_data(
     """Return the gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
     product = grad_output * output
     total = product.sum(dim, keepdim=True)
-    return given(grad_input, (product - output * total).to(input_dtype))
+    return write_out(grad_input, (product - output * total).to(input_dtype))
 
 
 @composite(method=False)
@@ -219,7 +219,7 @@ def _log_softmax_backward_data(
 ) -> Tensor:
     """Return the gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
     total = grad_output.sum(dim, keepdim=True)
-    return given(out, (grad_output - output.exp() * total).to(input_dtype))
+    return write_out(out, (grad_output - output.exp() * total).to(input_dtype))
 
 
 @composite(namespaces=("aten",), method=False)
@@ -402,4 +402,4 @@ def _chunk_cat(tensors: Any, dim: int, num_chunks: int, *, out: Any = None) -> T
         if short:
             t = cat([t, t.new_zeros((*t.shape[:at], short, *t.shape[at + 1 :]))], at)
         parts.append(t.reshape(*t.shape[:at], num_chunks, -1))
-    return given(out, cat(parts, at + 1))
+    return write_out(out, cat(parts, at + 1))

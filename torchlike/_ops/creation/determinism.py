@@ -14,22 +14,22 @@ _fills = True
 
 def algorithms() -> tuple[bool, bool]:
     """Return whether deterministic algorithms were asked for, and for warnings only."""
-    modes.setting_seen("torch.use_deterministic_algorithms()", _told, _tell)
-    return _told()
+    modes.setting_seen("torch.use_deterministic_algorithms()", _get_state, _set_state)
+    return _get_state()
 
 
 def set_algorithms(mode: bool, warn_only: bool) -> None:
-    modes.setting_seen("torch.use_deterministic_algorithms()", _told, _tell)
-    _tell((mode, warn_only))
+    modes.setting_seen("torch.use_deterministic_algorithms()", _get_state, _set_state)
+    _set_state((mode, warn_only))
 
 
-def _told() -> tuple[bool, bool]:
+def _get_state() -> tuple[bool, bool]:
     return _algorithms, _warn_only
 
 
-def _tell(told: tuple[bool, bool]) -> None:
+def _set_state(state: tuple[bool, bool]) -> None:
     global _algorithms, _warn_only
-    _algorithms, _warn_only = told
+    _algorithms, _warn_only = state
 
 
 # -- new memory ------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ _FILL = "torch.utils.deterministic.fill_uninitialized_memory"
 def fills() -> bool:
     """Return whether new memory is filled with a value that shows, under deterministic
     algorithms."""
-    modes.setting_seen(_FILL, _fills_told, _tell_fills)
+    modes.setting_seen(_FILL, _get_fills, _set_fills)
     return _fills
 
 
@@ -48,15 +48,15 @@ def set_fills(mode: Any) -> None:
     """Switch the filling of new memory on or off. RuntimeError for what is no bool."""
     if not isinstance(mode, bool):
         raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
-    modes.setting_seen(_FILL, _fills_told, _tell_fills)
-    _tell_fills(mode)
+    modes.setting_seen(_FILL, _get_fills, _set_fills)
+    _set_fills(mode)
 
 
-def _fills_told() -> bool:
+def _get_fills() -> bool:
     return _fills
 
 
-def _tell_fills(mode: bool) -> None:
+def _set_fills(mode: bool) -> None:
     global _fills
     _fills = mode
 

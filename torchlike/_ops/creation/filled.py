@@ -29,7 +29,7 @@ from torchlike._ops.creation.wrap_result import (
     out_dtype,
     preserve_strides,
 )
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._ops.value_checks import refuse_unfit_tensor
 from torchlike._runtime import first_calls, mixed_operands
@@ -128,7 +128,7 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
         if layout is not None:
             made = _sparse_zeros(layout, shape, kind, device, requires_grad, value)
             if made is not None:
-                return made if out is None else given(out, made)
+                return made if out is None else write_out(out, made)
         fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
         return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 

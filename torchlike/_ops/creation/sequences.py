@@ -17,7 +17,7 @@ from torchlike._core.errors import allocating
 from torchlike._core.storage import host_value
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.wrap_result import finish_into, out_dtype
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike.tensor import Tensor
 
 
@@ -151,7 +151,7 @@ def linspace(
       tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     if _is_meta(start, end):
-        return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
+        return write_out(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("linspace", start, end, out, dtype)
     _refuse("linspace", target, "b")
     start, end = _ends(start, end, target)
@@ -295,7 +295,7 @@ def logspace(
 ) -> Tensor:
     """Return ``base`` to the powers of ``linspace(start, end, steps)``."""
     if _is_meta(start, end):
-        return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
+        return write_out(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("logspace", start, end, out, dtype)
     _refuse("logspace", target, "b")
     start, end = _ends(start, end, target)

@@ -11,7 +11,7 @@ from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dispatch.out import check_overlap
 from torchlike._extensions.meta import MetaArray
 from torchlike._ops.memory_order import strides_like
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._runtime import x64
 from torchlike._runtime.first_calls.program import host
@@ -69,7 +69,7 @@ def finish_into(
         return finish(array, device, requires_grad, layout)
     if each:
         check_overlap(out, (), "out")
-    given(out, finish(array, device, False, layout), resizes=resizes)
+    write_out(out, finish(array, device, False, layout), resizes=resizes)
     return out.requires_grad_() if requires_grad else out
 
 

@@ -12,7 +12,7 @@ from jax import lax
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import check_broadcast, in_float32, promoted, promoted_float
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike.tensor import Tensor
@@ -83,7 +83,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
 
     RuntimeError for other than floating dtypes.
     """
-    return given(out, _FREXP(*frexp_op(input)))
+    return write_out(out, _FREXP(*frexp_op(input)))
 
 
 @op(

@@ -14,7 +14,7 @@ from torchlike._core.dispatch.schema import Input, Int, OptInt, OptStr, Static, 
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.wrap_result import finish, numpy_dtype
 from torchlike._ops.fourier.fourier_order import of_transform, of_transforms
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.shape.shaping import roll
 from torchlike._ops.shape.views import shape_arguments
 from torchlike.tensor import Tensor
@@ -217,7 +217,7 @@ def _frequencies(name: str, fn: Any) -> None:
             values = fn(n, np.float64(d)) if n else np.full(int(name == "rfftfreq"), np.nan)
         values = values.astype(kind)
         made = finish(jnp.asarray(values), device, requires_grad, layout)
-        return given(out, made)
+        return write_out(out, made)
 
     function.__doc__ = (
         f"Return the frequencies of ``{name.removesuffix('freq')}`` of size n, spacing d."

@@ -18,7 +18,7 @@ from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.wrap_result import finish
 from torchlike._ops.elementwise.pointwise import where_op
 from torchlike._ops.indexing.indexing import index_op
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import check_broadcast
 from torchlike._ops.shape.joining import broadcast_tensors, to_1d
 from torchlike._ops.value_checks import refuse_unfit, refuse_where, values_of
@@ -195,7 +195,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     # PyTorch fills the result column by column.
     if found.dim() == 2 and rows.size and rows.shape[1] > 1:
         found._storage.strides = (1, rows.shape[0])
-    return given(out, found, name="nonzero")
+    return write_out(out, found, name="nonzero")
 
 
 @composite(tags="dynamic_output_shape")
@@ -219,4 +219,4 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     selected = index_op(values, found, (True,) * values.dim())
     if out is not None:
         check_overlap(out, (input, mask), "masked_select", reorders=True)
-    return given(out, selected, name="masked_select")
+    return write_out(out, selected, name="masked_select")

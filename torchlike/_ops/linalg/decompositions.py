@@ -17,7 +17,7 @@ from torchlike._extensions import boxes
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.partial_cholesky import completed
 from torchlike._ops.memory_order import in_columns
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike._ops.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._runtime import targets
@@ -142,7 +142,7 @@ def cholesky_ex(
     found = _CHOLESKY_EX(*cholesky_op(A, upper))
     if check_errors:
         _raise_cholesky(found.info, "linalg.cholesky_ex")
-    return given(out, found)
+    return write_out(out, found)
 
 
 def _raise_cholesky(info: Tensor, name: str) -> None:
@@ -159,7 +159,7 @@ def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor
     otherwise."""
     factor, info = cholesky_op(A, upper)
     _raise_cholesky(info, "linalg.cholesky")
-    return given(out, factor)
+    return write_out(out, factor)
 
 
 @composite()
@@ -167,7 +167,7 @@ def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
     """Compute ``linalg.cholesky``."""
     factor, info = cholesky_op(input, upper)
     _raise_cholesky(info, "cholesky")
-    return given(out, factor, cast=True)
+    return write_out(out, factor, cast=True)
 
 
 # -- qr --------------------------------------------------------------------------------------------
@@ -209,13 +209,13 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
             "or 'complete'"
         )
-    return given(out, _LINALG_QR(*qr_op(A, mode)))
+    return write_out(out, _LINALG_QR(*qr_op(A, mode)))
 
 
 @composite()
 def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
     """Compute ``linalg.qr``: reduced if ``some``, else complete."""
-    return given(out, _QR(*qr_op(input, "reduced" if some else "complete")))
+    return write_out(out, _QR(*qr_op(input, "reduced" if some else "complete")))
 
 
 # -- eigenvalues -----------------------------------------------------------------------------------
@@ -279,13 +279,13 @@ _EIGH = named("linalg_eigh", "eigenvalues eigenvectors")
 @composite(namespaces=("linalg",), method=False)
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """Return the eigenvalues (rising, real) and eigenvectors (columns) of Hermitian matrices."""
-    return given(out, _EIGH(*eigh_op(A, _lower(UPLO))))
+    return write_out(out, _EIGH(*eigh_op(A, _lower(UPLO))))
 
 
 @composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """Return the eigenvalues, rising, of Hermitian matrices."""
-    return given(out, eigh_op(A, _lower(UPLO))[0])
+    return write_out(out, eigh_op(A, _lower(UPLO))[0])
 
 
 @jax.custom_jvp
@@ -337,13 +337,13 @@ _EIG = named("linalg_eig", "eigenvalues eigenvectors")
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """Return the eigenvalues and eigenvectors (columns of norm 1) of square matrices, always
     complex. CPU."""
-    return given(out, _EIG(*eig_op(A)))
+    return write_out(out, _EIG(*eig_op(A)))
 
 
 @composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
     """Return the eigenvalues of square matrices, always complex. CPU."""
-    return given(out, eig_op(A)[0])
+    return write_out(out, eig_op(A)[0])
 
 
 # -- singular values -------------------------------------------------------------------------------
@@ -417,13 +417,13 @@ _LINALG_SVD, _SVD = named("linalg_svd", "U S Vh"), named("svd", "U S V")
 @composite("svd", namespaces=("linalg",), method=False)
 def linalg_svd(A: Tensor, full_matrices: Any = True, *, driver: Any = None, out: Any = None) -> Any:
     """Return U, the singular values S (falling) and Vh, with ``A = U @ diag(S) @ Vh``."""
-    return given(out, _LINALG_SVD(*svd_op(A, full_matrices)))
+    return write_out(out, _LINALG_SVD(*svd_op(A, full_matrices)))
 
 
 @composite(namespaces=("linalg",), method=False)
 def svdvals(A: Tensor, *, driver: Any = None, out: Any = None) -> Tensor:
     """Return the singular values, falling."""
-    return given(out, svdvals_op(A))
+    return write_out(out, svdvals_op(A))
 
 
 @composite()
@@ -432,9 +432,9 @@ def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = N
     if not compute_uv:
         *batch, m, n = input.shape
         u, v = input.new_zeros((*batch, m, m)), input.new_zeros((*batch, n, n))
-        return given(out, _SVD(u, svdvals_op(input), v))
+        return write_out(out, _SVD(u, svdvals_op(input), v))
     u, s, vh = svd_op(input, not some)
-    return given(out, _SVD(u, s, vh.mH))
+    return write_out(out, _SVD(u, s, vh.mH))
 
 
 # -- reflectors ------------------------------------------------------------------------------------
@@ -462,7 +462,7 @@ _GEQRF = named("geqrf", "a tau")
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """Return the compact QR factorization: reflectors below the diagonal, R on and above it, and
     tau."""
-    return given(out, _GEQRF(*geqrf_op(input)), cast=True)
+    return write_out(out, _GEQRF(*geqrf_op(input)), cast=True)
 
 
 @op(
@@ -510,7 +510,7 @@ def householder_product(A: Input, tau: Input):
 @composite(autocast={"cpu": "float32"})
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """Compute ``linalg.householder_product``."""
-    return given(out, householder_product(input, input2))
+    return write_out(out, householder_product(input, input2))
 
 
 def _removed(name: str, instead: str) -> None:

@@ -17,7 +17,7 @@ from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg import pivots as pivots_of
 from torchlike._ops.linalg.decompositions import lapack, raise_failure, require_matrix
 from torchlike._ops.memory_order import in_columns, solution_in_columns
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike.tensor import Tensor
 
@@ -78,7 +78,7 @@ def ldl_factor_ex(
     found = _LDL_FACTOR_EX(*ldl_factor_op(A, bool(hermitian)))
     if check_errors:
         _raise(found.info)
-    return given(out, found)
+    return write_out(out, found)
 
 
 @composite(namespaces=("linalg",), method=False)
@@ -90,7 +90,7 @@ def ldl_factor(A: Tensor, *, hermitian: Any = False, out: Any = None) -> Any:
     """
     found = ldl_factor_ex(A, hermitian=hermitian)
     _raise(found.info)
-    return given(out, _LDL_FACTOR(found.LD, found.pivots))
+    return write_out(out, _LDL_FACTOR(found.LD, found.pivots))
 
 
 def _solved(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:

@@ -21,7 +21,7 @@ from torchlike._ops.linalg.decompositions import (
     require_matrix_shape,
 )
 from torchlike._ops.memory_order import in_columns, solution_from_left
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike.tensor import Tensor
 
@@ -83,7 +83,7 @@ def lu_factor_ex(
     found = _LU_FACTOR_EX(*lu_factor_op(A))
     if check_errors:
         _raise_lu(found.info, "lu_factor_ex")
-    return given(out, found)
+    return write_out(out, found)
 
 
 def _raise_lu(info: Tensor, name: str) -> None:
@@ -101,7 +101,7 @@ def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     """Return the compact LU factorization with pivots. RuntimeError for a singular matrix."""
     lu, pivots, info = lu_factor_ex(A, pivot=pivot)
     _raise_lu(info, "lu_factor")
-    return given(out, _LU_FACTOR(lu, pivots))
+    return write_out(out, _LU_FACTOR(lu, pivots))
 
 
 @op("lu_unpack_op", namespaces=(), method=False, needs="nothing", grad_name="LuUnpackBackward0")
@@ -150,7 +150,7 @@ def lu_unpack(
 ) -> Any:
     """Return P, L and U from the compact LU form (empty where not asked for)."""
     nothing = LU_data.new_empty(0)
-    return given(
+    return write_out(
         out,
         _LU_UNPACK(
             lu_permutation(LU_data, LU_pivots) if unpack_pivots else nothing,
@@ -164,14 +164,14 @@ def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     """Return P, L and U with ``A = P @ L @ U``."""
     _require_pivot(pivot, "linalg.lu")
     lu, pivots, _ = lu_factor_op(A)
-    return given(out, _LINALG_LU(lu_permutation(lu, pivots), *lu_unpack_op(lu)))
+    return write_out(out, _LINALG_LU(lu_permutation(lu, pivots), *lu_unpack_op(lu)))
 
 
 @composite(python_signature=True)
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
     """Return the compact LU factorization and pivots (and info codes): a tuple."""
     found = lu_factor_ex(A, pivot=pivot)
-    return given(out, tuple(found) if get_infos else tuple(found)[:2], cast="any")
+    return write_out(out, tuple(found) if get_infos else tuple(found)[:2], cast="any")
 
 
 def _require_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:

@@ -15,7 +15,7 @@ from torchlike._core.dispatch.schema import Input, Inputs, Int
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape
 from torchlike._ops.linalg.exponential import exponential
 from torchlike._ops.linalg.solving import inv
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.shape.views import diagonal
 from torchlike.tensor import Tensor
 
@@ -57,8 +57,8 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
         require_matrix_shape(A._read(), "linalg.matrix_power", square=True)
         A = inv(A)
         if power == 1:
-            return given(out, A, cast=True)
-    return given(out, matrix_power_op(A, power), cast=copied)
+            return write_out(out, A, cast=True)
+    return write_out(out, matrix_power_op(A, power), cast=copied)
 
 
 @op(namespaces=("", "linalg"), residuals=True)

@@ -26,7 +26,7 @@ from torchlike._ops.elementwise.subgradients import absolute
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape, svdvals_op
 from torchlike._ops.linalg.pairwise import lengths
 from torchlike._ops.linalg.solving import inv_ex_op
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import in_float32, promoted
 from torchlike._ops.reduce.reduction import axes, in_norm_dtype, norm_op
 from torchlike._ops.unfused import settled
@@ -266,20 +266,20 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     if p is None or p in (2, -2):
         require_matrix(A._read(), "linalg.cond")
         if not min(A.shape[-2:]):  # of no singular values PyTorch says 0
-            return given(out, A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real()), cast=True)
+            return write_out(out, A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real()), cast=True)
         s = svdvals_op(A)
         ends = (s[..., 0], s[..., -1])
-        return given(out, ends[0] / ends[1] if p != -2 else ends[1] / ends[0], cast=True)
+        return write_out(out, ends[0] / ends[1] if p != -2 else ends[1] / ends[0], cast=True)
     if isinstance(p, str):
         _require_square(A, p)
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if not A.numel():
-        return given(out, A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real()), cast=True)
+        return write_out(out, A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real()), cast=True)
     _require_square(A, p)
     inverse, info = inv_ex_op(A)
     found = linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p)
-    return given(out, found.masked_fill(info != 0, math.inf), cast=True)
+    return write_out(out, found.masked_fill(info != 0, math.inf), cast=True)
 
 
 @op(inplace=True, autocast={"cuda": "float32"})

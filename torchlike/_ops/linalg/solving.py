@@ -30,7 +30,7 @@ from torchlike._ops.memory_order import (
     solution_from_left,
     solution_in_columns,
 )
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import check_broadcast_shapes
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike._ops.value_checks import refuse_where, values_of
@@ -100,7 +100,7 @@ def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
     found = _INV_EX(*inv_ex_op(A))
     if check_errors:
         _raise_inverse(found.info, "linalg.inv_ex")
-    return given(out, found)
+    return write_out(out, found)
 
 
 @composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
@@ -108,7 +108,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """Return the inverse of square matrices. LinAlgError for a singular one."""
     inverse_, info = inv_ex_op(A)
     _raise_inverse(info, "linalg.inv")
-    return given(out, inverse_)
+    return write_out(out, inverse_)
 
 
 @composite(autocast={"cpu": "float32", "xla": "float32"})
@@ -178,7 +178,7 @@ def solve_ex(
     found = _SOLVE_EX(*solve_ex_op(A, B, left))
     if check_errors:
         _raise_solve(found.info, "solve_ex")
-    return given(out, found)
+    return write_out(out, found)
 
 
 @composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
@@ -187,7 +187,7 @@ def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
     matrix."""
     x, info = solve_ex_op(A, B, left)
     _raise_solve(info, "solve")
-    return given(out, x)
+    return write_out(out, x)
 
 
 @op(
@@ -251,7 +251,7 @@ def triangular_solve(
     """Return the solution of a triangular system, and the coefficients: a named pair."""
     a, is_upper = (A.mT, not upper) if transpose else (A, upper)
     solution = solve_triangular_op(a, input, is_upper, True, unitriangular)
-    return given(out, _TRIANGULAR_SOLVE(solution, _in_columns(A)))
+    return write_out(out, _TRIANGULAR_SOLVE(solution, _in_columns(A)))
 
 
 @op(
@@ -378,13 +378,13 @@ _SLOGDET, _LINALG_SLOGDET = (named(n, "sign logabsdet") for n in ("slogdet", "li
 @composite("slogdet", namespaces=("linalg",), method=False)
 def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     """Return the sign and the logarithm of the absolute value of the determinant: a named pair."""
-    return given(out, _LINALG_SLOGDET(*slogdet_op(A)))
+    return write_out(out, _LINALG_SLOGDET(*slogdet_op(A)))
 
 
 @composite()
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """Compute ``linalg.slogdet``."""
-    return given(out, _SLOGDET(*slogdet_op(input)))
+    return write_out(out, _SLOGDET(*slogdet_op(input)))
 
 
 @op(residuals=True)
@@ -492,7 +492,7 @@ def pinv(
     zero."""
     rtol = rcond if rtol is None else rtol
     found = pinv_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
-    return given(out, found, cast=True)
+    return write_out(out, found, cast=True)
 
 
 @composite(autocast={"cpu": "float32"})
@@ -533,7 +533,7 @@ def matrix_rank(
     if tol is not None:
         atol, rtol = tol, 0.0
     found = matrix_rank_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
-    return given(out, found, cast=True)
+    return write_out(out, found, cast=True)
 
 
 @op(
@@ -628,7 +628,7 @@ def linalg_lstsq(
         rank if driver != "gels" else A.new_empty(0, dtype=rank.dtype),
         s.detach() if driver in ("gelsd", "gelss") else nothing,
     )
-    return given(out, found, cast=True)
+    return write_out(out, found, cast=True)
 
 
 # -- in several dimensions -------------------------------------------------------------------------
@@ -647,7 +647,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
             f"prod(self.shape[:ind]), but got {math.prod(tail)} != {math.prod(head)}"
         )
     n = math.prod(head)
-    return given(out, inv(A.reshape(n, n)).reshape(tail + head), cast=True)
+    return write_out(out, inv(A.reshape(n, n)).reshape(tail + head), cast=True)
 
 
 @composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
@@ -665,4 +665,4 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
             f"prod(self.shape[:other.ndim]), but got {n} != {B.numel()}"
         )
-    return given(out, solve(A.reshape(n, n), B.reshape(-1)).reshape(shape), cast=True)
+    return write_out(out, solve(A.reshape(n, n), B.reshape(-1)).reshape(shape), cast=True)

@@ -21,7 +21,7 @@ from torchlike._extensions import boxes
 from torchlike._extensions.meta import MetaArray
 from torchlike._ops import value_checks
 from torchlike._ops.memory_order import strides_like
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.random.sampling import (
     Sized,
     along_memory,
@@ -125,7 +125,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         held = in_a_row(input.detach().clone(memory_format=contiguous_format))
         return held.bernoulli_(p, generator=generator)
     if input.is_meta:
-        return given(out, wrap(MetaArray(input.shape, input.dtype.numpy)))
+        return write_out(out, wrap(MetaArray(input.shape, input.dtype.numpy)))
     kind = input.dtype if out is None else out.dtype
     if out is not None:
         check_overlap(out, (input,), "bernoulli")
@@ -135,7 +135,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     result = drawn(
         wrap(array_to_device_of(_bernoulli_each(input, generator, kind.numpy), input)), input
     )
-    return given(out, result, resizes=True)
+    return write_out(out, result, resizes=True)
 
 
 # -- multinomial -----------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def multinomial(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
     if input.is_meta:
-        return given(out, wrap(MetaArray((*input.shape[:-1], num_samples), np.int64)))
+        return write_out(out, wrap(MetaArray((*input.shape[:-1], num_samples), np.int64)))
 
     def sample(input: Tensor) -> Tensor:
         weights = input.detach()._value_now()
@@ -194,7 +194,7 @@ def multinomial(
             index = _with_replacement(weights, num_samples, generator)
         return wrap(index.astype(np.int64))
 
-    return given(out, by_values(sample, for_each_example(input)), resizes=True)
+    return write_out(out, by_values(sample, for_each_example(input)), resizes=True)
 
 
 def _by_race(weights: Any, q: Any, k: int) -> Any:

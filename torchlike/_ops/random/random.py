@@ -13,7 +13,7 @@ from torchlike._core.dispatch.schema import plain_number, require_tensor
 from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import sized
 from torchlike._ops.creation.wrap_result import checked_size, numpy_dtype, out_dtype
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import check_broadcast
 from torchlike._ops.random.sampling import (
     Fill,
@@ -209,7 +209,7 @@ def normal(
         )
     if any(t.is_meta for t in tensors):
         shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
-        return given(out, wrap(MetaArray(shape, tensors[0].dtype.numpy)), cast=True)
+        return write_out(out, wrap(MetaArray(shape, tensors[0].dtype.numpy)), cast=True)
     if type(mean) in casts.NUMBERS and not dtypes.is_half(std.dtype.numpy):
         casts.check_fits(mean, std.dtype.numpy)
     if isinstance(std, Tensor) and std.numel():
@@ -236,7 +236,7 @@ def normal(
             result = ((z * std).to(z.dtype) + mean).to(z.dtype)
         else:
             result = mean.contiguous() + z
-    return given(out, drawn(result, *tensors), cast=True)
+    return write_out(out, drawn(result, *tensors), cast=True)
 
 
 # -- integers --------------------------------------------------------------------------------------

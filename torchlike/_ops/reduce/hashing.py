@@ -11,7 +11,7 @@ from jax import lax
 from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Dims, Input
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike.tensor import Tensor
 
 
@@ -41,4 +41,4 @@ def hash_tensor(
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    return given(out, hash_tensor_op(input, dim, keepdim))
+    return write_out(out, hash_tensor_op(input, dim, keepdim))

@@ -24,7 +24,7 @@ from torchlike._core.dispatch.schema import (
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike._ops.value_checks import is_traced, refuse_where, values_of
 from torchlike.tensor import Tensor
@@ -298,7 +298,7 @@ def histogram(
     hist, (edges,) = _boxes(
         points, [bins] if isinstance(bins, Tensor) else bins, range, weight, density
     )
-    return given(out, _HISTOGRAM(hist, edges))
+    return write_out(out, _HISTOGRAM(hist, edges))
 
 
 @composite(method=False)
@@ -320,4 +320,4 @@ def histogramdd(
     RuntimeError for shapes and dtypes that do not fit, a range that is not finite or falls;
     NotImplementedError for other dtypes than float32 and float64.
     """
-    return given(out, _HISTOGRAMDD(*_boxes(input, bins, range, weight, density)))
+    return write_out(out, _HISTOGRAMDD(*_boxes(input, bins, range, weight, density)))

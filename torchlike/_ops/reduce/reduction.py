@@ -29,7 +29,7 @@ from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.elementwise.subgradients import absolute, log_of_complex_sum, logaddexp
 from torchlike._ops.loops import scan
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
 from torchlike._ops.reduce.spread import variance
@@ -393,7 +393,7 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = 
     if input.is_complex():
         kind = scalar_type_of(input._value_now())
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{kind}'")
-    return given(out, _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim)))
+    return write_out(out, _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim)))
 
 
 _AMINMAX = _named("aminmax", "min max")

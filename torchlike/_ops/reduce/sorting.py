@@ -13,7 +13,7 @@ from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Bool, Input, Int
 from torchlike._ops.checks import real_only
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike._runtime import targets
 from torchlike.tensor import Tensor
@@ -151,7 +151,7 @@ def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
     """Return the values in order along the first dimension."""
     values = sort_op(input, 0, False)[0]
-    return given(out, values)
+    return write_out(out, values)
 
 
 @op(residuals=True, returns=named("topk"))

@@ -16,7 +16,7 @@ from torchlike._core.storage import device_array
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.indexing.gathering import index_select
 from torchlike._ops.memory_order import of_first
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import in_float32
 from torchlike._ops.shape.joining import cat
 from torchlike._ops.shape.views import shape_arguments, tensor_split
@@ -323,13 +323,13 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return given(out, input.clone())
+        return write_out(out, input.clone())
     for t in (prepend, append):
         if t is not None and t.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     parts = [t for t in (prepend, input, append) if t is not None]
     joined = cat(parts, dim) if len(parts) > 1 else input
-    return given(out, diff_op(joined, n, dim), cast=True)
+    return write_out(out, diff_op(joined, n, dim), cast=True)
 
 
 @composite(namespaces=())

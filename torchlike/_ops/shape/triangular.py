@@ -12,7 +12,7 @@ from torchlike._core import errors, layouts
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Int, require_tensor
 from torchlike._ops.creation.wrap_result import finish, numpy_dtype
-from torchlike._ops.outputs import given
+from torchlike._ops.outputs import write_out
 from torchlike._ops.shape.views import diagonal, select
 from torchlike.tensor import Tensor
 
@@ -98,7 +98,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         made = diag_embed(input, diagonal)
     else:
         made = input.diagonal(diagonal).clone(memory_format=layouts.contiguous_format)
-    return given(out, made)
+    return write_out(out, made)
 
 
 @composite()
@@ -132,7 +132,7 @@ def _scatter_into(name: str, kind: Any) -> None:
                 f"{list(src.shape)}, slice size = {list(part.shape)}"
             )
         part.copy_(src)
-        return given(out, copy)
+        return write_out(out, copy)
 
     function.__doc__ = (
         f"Return a copy of ``input`` in which its {name.removesuffix('_scatter')} is ``src``."

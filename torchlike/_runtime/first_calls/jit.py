@@ -198,7 +198,7 @@ class FirstCalls:
         key = signature(leaves, tree)
         if key is None:
             return self._compiled(*args)
-        program, outs = self._found(key, leaves, tree)
+        program, outs = self._lookup(key, leaves, tree)
         if program.calls_left <= 0 and outs is None:
             return self._compile(program, args)
         if outs is None:
@@ -269,11 +269,11 @@ class FirstCalls:
             return None
         leaves, tree = jax.tree.flatten(args)
         key = signature(leaves, tree)
-        return None if key is None else self._found(key, leaves, tree)[0].with_ones(leaves)
+        return None if key is None else self._lookup(key, leaves, tree)[0].with_ones(leaves)
 
     # -- programs ----------------------------------------------------------------------------------
 
-    def _found(
+    def _lookup(
         self, key: Any, leaves: list[Any], tree: Any
     ) -> tuple[InterpreterProgram, list[Any] | None]:
         """Return the program of a signature, made where there is none; with it the results, where
@@ -289,7 +289,7 @@ class FirstCalls:
         outs = None
         found = self._of_family(key, leaves, tree)
         if found is None:
-            program = self._made(key, leaves, tree)
+            program = self._build_program(key, leaves, tree)
         else:
             program, check = found
             values = operands(leaves, program.dtypes) if check and program.calls_left else None
@@ -341,7 +341,7 @@ class FirstCalls:
         outs = self._call(program, values)
         if outs is None:
             return program, None
-        own = self._made(key, leaves, tree)
+        own = self._build_program(key, leaves, tree)
         expected = self._call(own, values) if own.calls_left else None
         if expected is not None and agree(program, outs, own, expected):
             return program, outs
@@ -352,7 +352,7 @@ class FirstCalls:
         self._families[self._kind(key)].give_up()
         return own, expected
 
-    def _made(self, key: Any, leaves: list[Any], tree: Any) -> InterpreterProgram:
+    def _build_program(self, key: Any, leaves: list[Any], tree: Any) -> InterpreterProgram:
         """Trace the function for these arguments, and make the program that NumPy runs."""
         program = InterpreterProgram(record_of(self._name))
         record = program.record

@@ -12,7 +12,7 @@ class Settings:
     """What holds for the whole process, other threads included."""
 
     def __init__(self) -> None:
-        self.mode = next(iter(FIRST_CALLS.said()), NUMPY)
+        self.mode = next(iter(FIRST_CALLS.get()), NUMPY)
         #: Bytes of the largest array that is left on the host when it is made.
         self.host_bytes = 1 << 16
         #: How often the usual cost a call of a compiled program has: more in a process whose

@@ -20,11 +20,11 @@ from torchlike._runtime.interrupts import ignored
 from torchlike._runtime.launching.arguments import Options, parse
 from torchlike._runtime.launching.failures import Failure, report
 from torchlike._runtime.launching.logs import Output
-from torchlike._runtime.meeting import secret, service
-from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError
-from torchlike._runtime.meeting.server import Client, TableServer
-from torchlike._runtime.meeting.table import KeyValueTable
 from torchlike._runtime.parents import ends_with_parent
+from torchlike._runtime.rendezvous import secret, service
+from torchlike._runtime.rendezvous.errors import DistNetworkError, DistStoreError
+from torchlike._runtime.rendezvous.server import Client, TableServer
+from torchlike._runtime.rendezvous.table import KeyValueTable
 
 #: Seconds that workers get to end after they were asked to.
 _GRACE = 15.0

@@ -127,7 +127,7 @@ MODULES = DeclaredPatch(
     files=(
         "_compat/unsupported.py",
         "_compat/places.py",
-        "_compat/homes.py",
+        "_compat/reexports.py",
         "jit/__init__.py",
         "backends/opt_einsum.py",
         "backends/xnnpack.py",
@@ -154,7 +154,7 @@ PRIMITIVES = DeclaredPatch(
     "Rules for three primitives of torchlike's own stand in JAX's tables",
     when=_WHEN,
     why="checks of values within programs, and values that pass from one process to another",
-    files=("_runtime/value_check.py", "distributed/crossings.py"),
+    files=("_runtime/value_check.py", "distributed/transfers.py"),
     permanent="no other primitive is concerned",
     seen=_SEEN,
 )
@@ -174,7 +174,7 @@ FORKS = DeclaredPatch(
     files=(
         "_runtime/late_checks.py",
         "random/block_transform.py",
-        "utils/data/processes/links.py",
+        "utils/data/processes/channel.py",
     ),
     permanent="Python has no function for it",
 )

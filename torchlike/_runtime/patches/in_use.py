@@ -76,7 +76,7 @@ PROCESSES_OF_JAX = DeclaredPatch(
     when="when `init_process_group` joins several processes",
     why="`jax.distributed.initialize` ends a process when another has failed, and takes SIGTERM "
     "away from Python",
-    files=("_runtime/meeting/coordination.py",),
+    files=("_runtime/rendezvous/coordination.py",),
     permanent="`destroy_process_group` and the end of the process leave the others",
     seen=_SEEN,
 )
@@ -86,7 +86,7 @@ XLA_LOGS = DeclaredPatch(
     "for a moment",
     when="when this process serves the store that others meet at",
     why="XLA writes a line for each step of the service",
-    files=("_runtime/meeting/service.py",),
+    files=("_runtime/rendezvous/service.py",),
 )
 FX = DeclaredPatch(
     "fx-trace",
@@ -156,6 +156,6 @@ DATA_LOADER = DeclaredPatch(
     "Classes of `__main__` that are sent to workers stand in modules made in `sys.modules` there",
     when="a `DataLoader` with workers, in the process with the loop and in its workers",
     why="workers are forked from a server that has not run your script",
-    files=("utils/data/processes/by_value.py", "utils/data/processes/staff.py"),
+    files=("utils/data/processes/by_value.py", "utils/data/processes/worker_pool.py"),
     permanent="the workers end with the loader",
 )

@@ -3,7 +3,7 @@
 Each save writes files under names of its own and then, in one step, the index that names them
 (`torchlike._runtime.whole_files`). Killed at any moment it leaves the index that was there, whose
 files are there. Files that only the former index named go once the new one stands, those of a
-killed save with the next one (`_beside`).
+killed save with the next one (`_staging`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchlike.distributed.checkpoint._beside import Beside, indexes
 from torchlike.distributed.checkpoint._names import (
     OURS,
     damaged,
@@ -27,6 +26,7 @@ from torchlike.distributed.checkpoint._names import (
     sizes,
 )
 from torchlike.distributed.checkpoint._pieces import Piece, itemsize
+from torchlike.distributed.checkpoint._staging import StagingFolder, indexes
 
 INDEX = "torchlike.index.json"
 _FORMAT = 1
@@ -59,7 +59,7 @@ def named(folder: Path) -> set[str]:
 indexes.append(named)
 
 
-def commit(new: Beside, index: Index) -> None:
+def commit(new: StagingFolder, index: Index) -> None:
     """Make ``index`` the folder's. The files that only the former one named go then."""
     try:
         former = named(new.folder)

@@ -14,9 +14,9 @@ from jax.sharding import NamedSharding
 
 from torchlike._runtime import whole_files
 from torchlike.distributed.checkpoint import _index, _pieces
-from torchlike.distributed.checkpoint._beside import beside
 from torchlike.distributed.checkpoint._names import damaged, dictionary, inside
 from torchlike.distributed.checkpoint._ranks import from_all, meet, same_for_all
+from torchlike.distributed.checkpoint._staging import staging
 from torchlike.serialization.load import load as load_file
 from torchlike.serialization.save import save as save_file
 
@@ -73,7 +73,7 @@ class FileSystemWriter(OfFolder):
             for name, array in arrays.items()
             for part in _pieces.parts_of(name, array, rank == 0)
         )
-        with beside(folder) as new:
+        with staging(folder) as new:
             own = _pieces.write(new.path, f"{this}-{rank:05d}", sources)
             files, file = {piece.file for _, piece in own}, ""
             if rank == 0 and objects:

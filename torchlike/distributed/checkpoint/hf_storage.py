@@ -14,7 +14,6 @@ import jax
 import numpy as np
 
 from torchlike.distributed.checkpoint import _index, _pieces
-from torchlike.distributed.checkpoint._beside import beside, indexes
 from torchlike.distributed.checkpoint._names import (
     OURS_AS_HF,
     damaged,
@@ -25,6 +24,7 @@ from torchlike.distributed.checkpoint._names import (
     sizes,
 )
 from torchlike.distributed.checkpoint._ranks import meet
+from torchlike.distributed.checkpoint._staging import indexes, staging
 from torchlike.distributed.checkpoint.filesystem import (
     Contents,
     FileSystemReader,
@@ -106,7 +106,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             groups.setdefault(at, []).append(source)
         last = max([*groups, *self._file_of.values()], default=1)
         weights: dict[str, str] = {}
-        with beside(folder) as new:
+        with staging(folder) as new:
             for at, sources in groups.items():
                 name = _free(folder, f"model-{at:05d}-of-{last:05d}")
                 _pieces.write_file(new.path / name, sources)

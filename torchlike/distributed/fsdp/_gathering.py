@@ -17,7 +17,6 @@ from torchlike._core import modes
 from torchlike._runtime.trees import leaves, tree_map
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
-from torchlike.distributed.crossings import shared
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.fsdp._of_ranks import Ranks, gathered
 from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
@@ -26,6 +25,7 @@ from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._layouts import batch_along
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
+from torchlike.distributed.transfers import shared
 from torchlike.tensor import Tensor, wrap
 
 _T = TypeVar("_T")

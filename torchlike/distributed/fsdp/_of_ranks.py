@@ -9,7 +9,7 @@ and they say who is missing.
 A parameter that tensor parallelism has cut is gathered along the mesh of ``fully_shard`` alone.
 What comes of it is a DTensor on the mesh of the processes that share one batch (``own_line``).
 
-While a program is captured both are crossings of it (``crossings``).
+While a program is captured both are transfers of it (``transfers``).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from jax.sharding import NamedSharding, PartitionSpec
 from torchlike._core import modes
 from torchlike._runtime import targets
 from torchlike.autograd.function import Function
-from torchlike.distributed.bodies import AXIS, all_reduce, reduce_scatter
-from torchlike.distributed.crossings import Side, own_side, side_of
+from torchlike.distributed.collective_kernels import AXIS, all_reduce, reduce_scatter
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.programs import run
-from torchlike.distributed.scoped_programs import cross
+from torchlike.distributed.scoped_programs import transfer
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
+from torchlike.distributed.transfers import Side, own_side, side_of
 from torchlike.distributed.works import settle
 from torchlike.tensor import Tensor, wrap
 
@@ -198,7 +198,7 @@ class Ranks:
             dtype if dtype is not None and jnp.issubdtype(a.dtype, jnp.floating) else a.dtype
             for a in arrays
         ]
-        return cross(
+        return transfer(
             modes.the_capture(),
             self._mesh,
             f"parameters of {len(arrays)}",
@@ -230,7 +230,7 @@ class Ranks:
 
         shapes = [g.shape for g in gradients]
         shared = [side_of(p.sharding, s)[1] for s, p in zip(shapes, places, strict=True)]
-        return cross(
+        return transfer(
             modes.the_capture(),
             self._mesh,
             f"gradients of {len(gradients)}",

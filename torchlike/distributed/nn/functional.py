@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike.autograd.function import Function
-from torchlike.distributed import bodies
+from torchlike.distributed import collective_kernels
 from torchlike.distributed import collectives as dist
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.programs import run
@@ -25,7 +25,7 @@ def _only_at(tensor: Tensor, rank: int, group: ProcessGroup) -> Tensor:
         here = group.ranks[group.rank()] == rank
         return tensor if here else tensor.new_zeros(tuple(tensor.shape))
     at = group.ranks.index(rank)
-    (found,), _ = run(group, "only_at", (at,), [tensor._read()], bodies.only_at(at))
+    (found,), _ = run(group, "only_at", (at,), [tensor._read()], collective_kernels.only_at(at))
     return wrap(found).reshape(tuple(tensor.shape))
 
 

@@ -17,8 +17,8 @@ from torchlike._core.storage import host_value
 from torchlike._runtime import trees
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.groups import ProcessGroup, member
+from torchlike.distributed.host_exchange import mailbox, values_of
 from torchlike.distributed.mailbox import decoded
-from torchlike.distributed.meetings import mailbox, values_of
 from torchlike.distributed.works import refuse_capture
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parallel.distributed import DistributedDataParallel

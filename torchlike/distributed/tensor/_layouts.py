@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike.distributed.crossings import shared
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.tensor._api import DTensor, keeping, to_local, where
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, divides, entries_of, sharding_for
 from torchlike.distributed.tensor.placement_types import Placement, Replicate
+from torchlike.distributed.transfers import shared
 from torchlike.tensor import Tensor
 
 

@@ -23,16 +23,16 @@ from torchlike._core.views import Alias, step
 from torchlike._ops.shape.views.view_factory import make_view
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
-from torchlike.distributed.crossings import own_side, side_of
 from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
 from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import ReduceOp
-from torchlike.distributed.tensor._crossed import Crossed, Crossing, as_it_is
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, pieces, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.distributed.tensor._transferred import Transfer, TransferSpec, as_it_is
 from torchlike.distributed.tensor._whole import Sums, summed, sums_of
 from torchlike.distributed.tensor.placement_types import Partial
+from torchlike.distributed.transfers import own_side, side_of
 from torchlike.tensor import Tensor, wrap
 
 
@@ -135,8 +135,8 @@ def _captured_part(
     jax_mesh, given = side_of(sharding, shape)
     made = own_side(jax_mesh, sharding.shard_shape(shape))
     back = side_of(lying, shape)[1]
-    there, again = Crossing(given, made, as_it_is), Crossing(made, back, as_it_is)
-    return Crossed.apply(t, "to_local()", jax_mesh, there, again)
+    there, again = TransferSpec(given, made, as_it_is), TransferSpec(made, back, as_it_is)
+    return Transfer.apply(t, "to_local()", jax_mesh, there, again)
 
 
 def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding) -> Tensor:
@@ -146,8 +146,8 @@ def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding)
     mesh, made = side_of(sharding, shape)
     given = own_side(mesh, size)
     back_side = side_of(back, shape)[1]
-    there, again = Crossing(given, made, as_it_is), Crossing(back_side, given, as_it_is)
-    return Crossed.apply(local, "from_local()", mesh, there, again)
+    there, again = TransferSpec(given, made, as_it_is), TransferSpec(back_side, given, as_it_is)
+    return Transfer.apply(local, "from_local()", mesh, there, again)
 
 
 def _is_line_of_one(array: Any) -> bool:

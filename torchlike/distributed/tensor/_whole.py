@@ -21,7 +21,7 @@ from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import named
-from torchlike.distributed.tensor import _crossed
+from torchlike.distributed.tensor import _transferred
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked
 from torchlike.distributed.tensor._storage import (
@@ -92,7 +92,7 @@ def sums_of(placements: Sequence[Any], mesh: DeviceMesh) -> Sums:
     )
 
 
-def _along_axes(given: Any, mesh: DeviceMesh, ndim: int) -> _crossed.Sums:
+def _along_axes(given: Any, mesh: DeviceMesh, ndim: int) -> _transferred.Sums:
     """Return the same as collectives along axes of JAX's mesh."""
     if given is None:
         return ()
@@ -125,9 +125,9 @@ def full_tensor(
     if not capturing and not modes.current.levels and sharding is not None:
         return _Whole.apply(t, sharding, sums)
     if capturing:
-        crossed = _crossed.whole(t, sharding, _along_axes(grad_placements, mesh, t.dim()))
-        if crossed is not None:
-            return crossed
+        transferred = _transferred.whole(t, sharding, _along_axes(grad_placements, mesh, t.dim()))
+        if transferred is not None:
+            return transferred
     if sums:
         modes.running_capture().refuse(
             "full_tensor(grad_placements=Partial()) of a mesh that spans processes with several "

@@ -70,7 +70,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
     def standing_for(self, value: Any) -> Argument:
         """Return the node that stands for an argument: a view of memory that was written since is
         taken again."""
-        if isinstance(value, Tensor) and self.tracer.found(value) is not None:
+        if isinstance(value, Tensor) and self.tracer.tracked_proxy(value) is not None:
             now = self._writes.get(id(value._storage), 0)
             if self._seen.get(id(value), 0) != now:
                 view = self.views[id(value)]
@@ -142,7 +142,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
         """Record the proxy of what a tensor's memory holds after a write to the tensor."""
         view = self.views.get(id(value))
         if view is None:
-            standing = self.tracer.found(value)
+            standing = self.tracer.tracked_proxy(value)
             if standing is not None:
                 self._before.setdefault(id(value), standing[0])
             self._writes[id(value._storage)] = self._writes.get(id(value._storage), 0) + 1

@@ -122,11 +122,11 @@ class PythonKeyTracer(Tracer):
         for dim, size in enumerate(value.shape):
             if is_symbolic(size):
                 asked = functools.partial(
-                    self._asked, size, aten.sym_size.int, (proxy, dim), "sym_size_int"
+                    self._number_from, size, aten.sym_size.int, (proxy, dim), "sym_size_int"
                 )
                 self.numbers.setdefault(expression_of(size), asked)
 
-    def _asked(self, number: Any, target: Any, args: Any, name: str | None = None) -> Proxy:
+    def _number_from(self, number: Any, target: Any, args: Any, name: str | None = None) -> Proxy:
         """Create a node that gives a number."""
         proxy = self.create_proxy("call_function", target, args, {}, name=name)
         proxy.node.meta["val"] = number
@@ -144,13 +144,13 @@ class PythonKeyTracer(Tracer):
             name = None
             if isinstance(args[0], Tensor):
                 name = "_".join(str(function).split(".")[1:])
-            found = self._asked(value, function, tuple(map(self.standing_for, args)), name)
+            found = self._number_from(value, function, tuple(map(self.standing_for, args)), name)
         elif not isinstance(found, Proxy):
             found = found()
         self.numbers[node.expr] = found
         return found
 
-    def found(self, value: Any) -> tuple[Proxy, Any] | None:
+    def tracked_proxy(self, value: Any) -> tuple[Proxy, Any] | None:
         """Return the proxy that stands for a tensor, and its value where that is known; None for a
         tensor that is not tracked."""
         entry = self.tracked.get(id(value))
@@ -161,7 +161,7 @@ class PythonKeyTracer(Tracer):
         is."""
         if isinstance(value, (SymInt, SymFloat)) and is_symbolic(value):
             return self.number(value)
-        entry = self.found(value) if isinstance(value, Tensor) else None
+        entry = self.tracked_proxy(value) if isinstance(value, Tensor) else None
         return value if entry is None else entry[0]
 
 
@@ -198,7 +198,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         ):
             raise NotImplementedError(_BOXED)
         if any(
-            protocol.dispatches(type(t)) and type(t) is not FakeTensor and not self.tracer.found(t)
+            protocol.dispatches(type(t))
+            and type(t) is not FakeTensor
+            and not self.tracer.tracked_proxy(t)
             for t in tensors_of((*args, *kwargs.values()))
         ):
             return NotImplemented  # the class is asked: what it is made of is in the graph
@@ -274,14 +276,14 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def _known(self, tensor: Tensor) -> Tensor | None:
         """Return a tensor that holds the value of another, where that is known."""
-        entry = self.tracer.found(tensor)
+        entry = self.tracer.tracked_proxy(tensor)
         return None if entry is None else self.tracer.constants.valid(entry[1])
 
     def _value(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Return the value that Python asks for. Raises RuntimeError for one that is not known."""
         known: dict[int, Any] = {}
         for tensor in tensors_of((*args, *kwargs.values())):
-            if self.tracer.found(tensor) is None:
+            if self.tracer.tracked_proxy(tensor) is None:
                 continue
             known[id(tensor)] = self._known(tensor)
             if known[id(tensor)] is None:

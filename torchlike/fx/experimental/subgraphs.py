@@ -36,7 +36,7 @@ class _Below(PythonKeyTracer):
 
     def argument(self, value: Tensor, name: str | None = None) -> None:
         """Add an argument to the graph, for a tensor."""
-        standing = self.above.found(value)
+        standing = self.above.tracked_proxy(value)
         label = name or (standing[0].node.name if standing is not None else "arg")
         with self.graph.inserting_after(self._last_argument()):
             proxy = self.create_proxy("placeholder", label, (), {})
@@ -48,13 +48,13 @@ class _Below(PythonKeyTracer):
         nodes = [n for n in self.graph.nodes if n.op == "placeholder"]
         return nodes[-1] if nodes else None
 
-    def found(self, value: Any) -> tuple[Proxy, Any] | None:
+    def tracked_proxy(self, value: Any) -> tuple[Proxy, Any] | None:
         """Return the proxy that stands for a tensor here; one from above becomes an argument."""
-        own = super().found(value)
-        if own is None and self.above.found(value) is not None:
+        own = super().tracked_proxy(value)
+        if own is None and self.above.tracked_proxy(value) is not None:
             self.read.append(value)
             self.argument(value)
-            own = super().found(value)
+            own = super().tracked_proxy(value)
         return own
 
     def create_arg(self, a: Any) -> Argument:
@@ -63,7 +63,7 @@ class _Below(PythonKeyTracer):
             self.above.create_arg(a)  # an attribute, or an input, of the graph above
             self.read.append(a)
             self.argument(a)
-            own = super().found(a)
+            own = super().tracked_proxy(a)
             assert own is not None
             return own[0].node
         return super().create_arg(a)
@@ -86,7 +86,7 @@ class _TracedFunction:
             given = pytree.tree_map(lambda a: a.detach() if isinstance(a, Tensor) else a, args)
         for outer, value in zip(*map(pytree.tree_leaves, (args, given)), strict=True):
             if isinstance(value, Tensor):
-                standing = above.found(outer)
+                standing = above.tracked_proxy(outer)
                 below.argument(value, "arg" if standing is None else standing[0].node.name)
         for value in more:
             below.argument(value)

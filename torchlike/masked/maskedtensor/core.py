@@ -145,10 +145,10 @@ class MaskedTensor(TensorOfParts):
         if data.layout is sparse_coo:
             data, mask = data.coalesce(), mask.coalesce()
         _check(data, mask)
-        return cls._made(data.clone(), mask.detach().clone())
+        return cls._build(data.clone(), mask.detach().clone())
 
     @classmethod
-    def _made(cls, data: Any, mask: Any) -> MaskedTensor:
+    def _build(cls, data: Any, mask: Any) -> MaskedTensor:
         """Make a masked tensor of these very tensors."""
         return cls._on(PartsStorage(PartsArray(data, (mask,), data.shape, None)))
 
@@ -268,10 +268,10 @@ class MaskedTensor(TensorOfParts):
 
     def _with(self, values: Tensor) -> MaskedTensor:
         """Return a masked tensor of other data under the same mask."""
-        return MaskedTensor._made(values, self._masked_mask)
+        return MaskedTensor._build(values, self._masked_mask)
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> MaskedTensor:
-        return MaskedTensor._made(*parts)
+        return MaskedTensor._build(*parts)
 
     def to(self, *args: Any, **kwargs: Any) -> MaskedTensor:
         """Convert to another dtype or move to another device. The result is the tensor itself where
@@ -305,7 +305,7 @@ _PLAIN = frozenset(_PLAIN_TEXT.split())
 
 def _rebuild(data: Tensor, mask: Tensor, requires_grad: bool) -> MaskedTensor:
     """Unpickle."""
-    made = MaskedTensor._made(data, mask)
+    made = MaskedTensor._build(data, mask)
     return made.requires_grad_(requires_grad)
 
 
@@ -329,5 +329,5 @@ def _lines(data: Any, mask: Any) -> str:
 trees.register(
     MaskedTensor,
     lambda t: ([t._held, t._masked_mask], ()),
-    lambda parts, context: MaskedTensor._made(*parts),
+    lambda parts, context: MaskedTensor._build(*parts),
 )

@@ -95,7 +95,7 @@ def binary(func: Callable[..., Any], input: Any, other: Any, *args: Any, **kwarg
     _check_places(_data(input), _data(other))
     found = _on_values(lambda a, b: func(a, b, *args, **kwargs), *_ordered(input, other))
     mask = first._masked_mask
-    return MaskedTensor._made(found, mask.expand_as(found) if found.layout is strided else mask)
+    return MaskedTensor._build(found, mask.expand_as(found) if found.layout is strided else mask)
 
 
 def _ordered(input: Any, other: Any) -> tuple[Any, Any]:
@@ -153,8 +153,8 @@ def both(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     kwargs_of = [{k: f(v) for k, v in kwargs.items()} for f in (_data, _mask)]
     found, mask = func(*given, **kwargs_of[0]), func(*shown, **kwargs_of[1])
     if isinstance(found, (tuple, list)):
-        return type(found)(MaskedTensor._made(d, m) for d, m in zip(found, mask, strict=True))
-    return MaskedTensor._made(found, mask)
+        return type(found)(MaskedTensor._build(d, m) for d, m in zip(found, mask, strict=True))
+    return MaskedTensor._build(found, mask)
 
 
 @_rule("clone contiguous")
@@ -187,7 +187,7 @@ def where(func: Callable[..., Any], condition: Any, input: Any, other: Any) -> T
         for t in (input, other)
     ]
     chosen = _data(condition)
-    return MaskedTensor._made(func(chosen, *data), func(chosen, *shown))
+    return MaskedTensor._build(func(chosen, *data), func(chosen, *shown))
 
 
 @_rule("masked_fill")
@@ -199,7 +199,7 @@ def masked_fill(func: Callable[..., Any], input: MaskedTensor, mask: Any, value:
 def to_dense(func: Any, input: MaskedTensor) -> Tensor:
     if not input.is_sparse:
         return input
-    return MaskedTensor._made(input._held.to_dense(), input._masked_mask.to_dense())  # type: ignore[attr-defined]
+    return MaskedTensor._build(input._held.to_dense(), input._masked_mask.to_dense())  # type: ignore[attr-defined]
 
 
 @_rule("to_sparse to_sparse_coo")
@@ -208,7 +208,7 @@ def to_sparse(func: Any, input: MaskedTensor) -> Tensor:
     if input.layout is sparse_coo:
         return input
     mask = input._masked_mask.to_sparse().coalesce()
-    return MaskedTensor._made(input._held.sparse_mask(mask), mask)  # type: ignore[attr-defined]
+    return MaskedTensor._build(input._held.sparse_mask(mask), mask)  # type: ignore[attr-defined]
 
 
 @_rule("to_sparse_csr")
@@ -222,7 +222,7 @@ def to_sparse_csr(func: Any, input: MaskedTensor) -> Tensor:
     if input.layout is sparse_csr:
         return input
     mask = input._masked_mask.to_sparse_csr()
-    return MaskedTensor._made(input._held.sparse_mask(mask), mask)  # type: ignore[attr-defined]
+    return MaskedTensor._build(input._held.sparse_mask(mask), mask)  # type: ignore[attr-defined]
 
 
 # -- reductions and kin ----------------------------------------------------------------------------
@@ -250,10 +250,10 @@ def reduce(
         dim = more.pop("dim", None)
     reduction = _all if name == "all" else getattr(_ops, name)
     if dim is None:
-        return MaskedTensor._made(reduction(data, mask=mask, **more), mask.any())
+        return MaskedTensor._build(reduction(data, mask=mask, **more), mask.any())
     along = (dim,) if isinstance(dim, int) else tuple(dim)
     found = reduction(data, dim=dim, keepdim=keepdim, mask=mask, **more)
-    return MaskedTensor._made(found, mask.any(along, keepdim=keepdim))
+    return MaskedTensor._build(found, mask.any(along, keepdim=keepdim))
 
 
 def _of_sparse(func: Any, input: MaskedTensor, dim: Any) -> Tensor:
@@ -264,7 +264,7 @@ def _of_sparse(func: Any, input: MaskedTensor, dim: Any) -> Tensor:
         )
     values: Any = input._held
     shown: Any = input._masked_mask
-    whole = MaskedTensor._made(values._held, shown._held)
+    whole = MaskedTensor._build(values._held, shown._held)
     return reduce(func, whole)
 
 

@@ -48,15 +48,15 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
         raise AssertionError(
             "Backend must be an instance of SDPBackend or a list of SDPBackend instances"
         )
-    before = {name: ask() for name, (ask, _) in kernels.SWITCHES.items()}
+    before = {name: get_allowed() for name, (get_allowed, _) in kernels.SWITCHES.items()}
     wanted = {_KERNELS[b] for b in given if b in _KERNELS}
     try:
-        for name, (_, tell) in kernels.SWITCHES.items():
-            tell(name in wanted)
+        for name, (_, set_allowed) in kernels.SWITCHES.items():
+            set_allowed(name in wanted)
         yield
     finally:
-        for name, (_, tell) in kernels.SWITCHES.items():
-            tell(before[name])
+        for name, (_, set_allowed) in kernels.SWITCHES.items():
+            set_allowed(before[name])
 
 
 def list_flash_attention_impls() -> list[str]:

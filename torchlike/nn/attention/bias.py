@@ -60,16 +60,16 @@ class CausalBias(Tensor):
 def causal_upper_left(*size: int) -> CausalBias:
     """Return the mask (L, S) of ``is_causal=True``. Raises AssertionError unless there are two
     sizes."""
-    return _made("causal_upper_left", CausalVariant.UPPER_LEFT, size)
+    return _build("causal_upper_left", CausalVariant.UPPER_LEFT, size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
     """Return the mask (L, S) whose last query sees all keys. Raises AssertionError unless there are
     two sizes."""
-    return _made("causal_lower_right", CausalVariant.LOWER_RIGHT, size)
+    return _build("causal_lower_right", CausalVariant.LOWER_RIGHT, size)
 
 
-def _made(name: str, variant: CausalVariant, size: tuple[int, ...]) -> CausalBias:
+def _build(name: str, variant: CausalVariant, size: tuple[int, ...]) -> CausalBias:
     if len(size) != 2:
         raise AssertionError(f"{name} only supports 2D tensors")
     return CausalBias(variant, *size)

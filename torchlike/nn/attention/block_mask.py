@@ -212,7 +212,7 @@ class BlockMask:
             return None
         return _to_dense(self.full_kv_num_blocks, self.full_kv_indices)
 
-    def _made(self, partial: tuple[Any, Any], full: tuple[Any, Any], **facts: Any) -> BlockMask:
+    def _build(self, partial: tuple[Any, Any], full: tuple[Any, Any], **facts: Any) -> BlockMask:
         return self.from_kv_blocks(
             *partial,
             *full,
@@ -242,7 +242,7 @@ class BlockMask:
             ]
         )
         full = (self.full_kv_num_blocks, self.full_kv_indices)
-        return self._made(
+        return self._build(
             (self.kv_num_blocks[at], self.kv_indices[at]),
             full if full[0] is None else (full[0][at], full[1][at]),
             mask_mod=sliced_mask,
@@ -256,7 +256,7 @@ class BlockMask:
         )
         partial = _to_dense(self.kv_num_blocks, self.kv_indices)[..., :rows, :columns]
         full = self.full_blocks()
-        return self._made(
+        return self._build(
             _to_ordered(partial),
             (None, None) if full is None else _to_ordered(full[..., :rows, :columns]),
             mask_mod=self.mask_mod,

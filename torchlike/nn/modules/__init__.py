@@ -1,6 +1,6 @@
 """``torch.nn.modules``: all layers, one family a file."""
 
-from torchlike._compat import homes as _homes
+from torchlike._compat import reexports as _reexports
 from torchlike.nn.modules.activation import (
     CELU,
     ELU,
@@ -213,7 +213,7 @@ from torchlike.nn.modules.upsampling import (
     UpsamplingNearest2d,
 )
 
-_homes.are_also_in(
+_reexports.reexport(
     __name__,
     {
         "activation": (MultiheadAttention,),

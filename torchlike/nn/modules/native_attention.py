@@ -9,7 +9,7 @@ from typing import Any
 
 from torchlike._core import dtypes, modes
 from torchlike.autograd.grad_mode import is_grad_enabled
-from torchlike.nn.modules.left_out import get_fastpath_enabled
+from torchlike.nn.modules.padding_fast_path import get_fastpath_enabled
 from torchlike.tensor import Tensor
 
 

@@ -17,10 +17,10 @@ from torchlike.nn.modules.activation import GELU, ReLU
 from torchlike.nn.modules.attention import MultiheadAttention
 from torchlike.nn.modules.container import ModuleList
 from torchlike.nn.modules.dropout import Dropout
-from torchlike.nn.modules.left_out import left_out, may_leave_out
 from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.normalization import LayerNorm
+from torchlike.nn.modules.padding_fast_path import has_padding_fast_path, padded_positions
 from torchlike.tensor import Tensor
 
 Activation = str | Callable[[Tensor], Tensor]
@@ -232,7 +232,8 @@ class TransformerEncoder(Module):
     """Apply ``num_layers`` deep copies of an encoder layer, and a last norm.
 
     In evaluation without gradients padding is left out, and zeros go into the last norm
-    (`left_out`). ``is_causal=None`` looks whether ``mask`` is the causal one, for the layers' hint.
+    (`padded_positions`). ``is_causal=None`` looks whether ``mask`` is the causal one, for the
+    layers' hint.
 
     Differs from PyTorch: inside ``torchlike.jit`` it does not look, and the layers use the mask.
     """
@@ -250,7 +251,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
-        self.use_nested_tensor = enable_nested_tensor and may_leave_out(
+        self.use_nested_tensor = enable_nested_tensor and has_padding_fast_path(
             encoder_layer, TransformerEncoderLayer
         )
         self.mask_check = mask_check
@@ -263,7 +264,7 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:
         x = src
-        beyond = left_out(self, src, mask, src_key_padding_mask)
+        beyond = padded_positions(self, src, mask, src_key_padding_mask)
         padding = src_key_padding_mask if beyond is None else beyond
         causal = _is_causal(self.layers, src, mask, is_causal)
         for layer in self.layers:

@@ -19,7 +19,7 @@ from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.autograd.engine import queue_callback
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed import bodies, collectives
+from torchlike.distributed import collective_kernels, collectives
 from torchlike.distributed.grad_bucket import GradBucket, split_like
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.programs import run
@@ -49,7 +49,7 @@ _UNFINISHED = (
 def _averaged(size: int, divisor: int, is_flat: bool) -> Callable[..., tuple[Any, ...]]:
     """Return a function for use inside a program over ``size`` ranks: arrays summed and divided,
     the small ones among them as one; all as one flat array where the result ``is_flat``."""
-    total = bodies.all_reduce("SUM", size)
+    total = collective_kernels.all_reduce("SUM", size)
 
     def mean(x: Any, dtype: Any) -> Any:
         (whole,) = total(x)

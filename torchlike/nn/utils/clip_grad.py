@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchlike._core.dispatch.registry import NAMESPACES
-from torchlike._extensions import together
+from torchlike._extensions.foreach import at_once, update_all
 from torchlike._ops.elementwise.pointwise import mul
 from torchlike._ops.linalg.total_norm import total_norm
 from torchlike.autograd.grad_mode import no_grad
@@ -36,7 +36,7 @@ def get_total_norm(
     top: Any = NAMESPACES[""]
     if not given:
         return top["tensor"](0.0)
-    if together.at_once(given) and all(0 not in t.shape for t in given):
+    if at_once(given) and all(0 not in t.shape for t in given):
         total = total_norm(given, order)
     else:
         norm = NAMESPACES["linalg"]["vector_norm"]
@@ -62,7 +62,7 @@ def clip_grads_with_norm_(
     for grad in _gradients(parameters):
         by_device.setdefault(grad.device, []).append(grad)
     for device, gradients in by_device.items():
-        together.update_all(mul.spec, gradients, [factor.to(device)])
+        update_all(mul.spec, gradients, [factor.to(device)])
 
 
 @no_grad()

@@ -37,13 +37,13 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ove
             if overrides.state.dispatch_modes:
                 mode = protocol.pop_dispatch()
                 try:
-                    result = _asked(mode, overload, types, args, kwargs)
+                    result = _ask_handler(mode, overload, types, args, kwargs)
                 finally:
                     protocol.push_dispatch(mode)
                 if result is not NotImplemented:
                     return result
             for value in found:
-                result = _asked(value, overload, types, args, kwargs)
+                result = _ask_handler(value, overload, types, args, kwargs)
                 if result is not NotImplemented:
                     return result
             if mode is None and not found:
@@ -53,7 +53,9 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ove
     raise protocol.Declined(_nobody(overload, types, mode))
 
 
-def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> overrides.Result:
+def _ask_handler(
+    handler: Any, overload: Any, types: Any, args: Any, kwargs: Any
+) -> overrides.Result:
     """Call a handler's ``__torch_dispatch__`` and return its answer. RuntimeError in PyTorch's
     words for an answer that is no tensor, where the operator returns one."""
     answer = handler.__torch_dispatch__

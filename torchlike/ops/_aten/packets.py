@@ -202,7 +202,7 @@ def overload_for(packet: Any, args: Any, kwargs: Any) -> Any:
     return packet._overloads.get(found.overload or "default")
 
 
-def _found(name: str) -> Callable[..., Any] | None:
+def _resolve(name: str) -> Callable[..., Any] | None:
     for prefix, space in _PREFIXES.items():
         if name.startswith(prefix):
             return NAMESPACES[space].get(name.removeprefix(prefix))
@@ -249,7 +249,7 @@ class AtenNamespace(custom.OpNamespace):
             raise AttributeError(name)
         if "backward" in name or name.endswith("_jvp"):
             _layer_gradients.KERNELS  # noqa: B018 - importing it fills the table
-        function = KERNELS.get(name) or _found(name)
+        function = KERNELS.get(name) or _resolve(name)
         if function is None and not schemas.overloads_of(name):
             raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
         packet = AtenPacket(name, function)

@@ -35,7 +35,7 @@ def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str,
             continue
         elif tag == "replace":
             says = f"{', '.join(names[0][i:i_end])} here, {', '.join(names[1][j:j_end])} there"
-            alone = _told(a[i], says)
+            alone = _with_finding(a[i], says)
         else:
             here = tag == "delete"
             alone = _only(a[i] if here else b[j], here)
@@ -76,7 +76,7 @@ def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> di
             _which(one["gives"]) != _which(other["gives"])
         ):
             where = "here" if any(_which(one["gives"])) else "there"
-            return _told(one, f"its result requires grad {where} only")
+            return _with_finding(one, f"its result requires grad {where} only")
     for one, here in alone:
         if one["direct"] and any(_which(one["takes"])) and not any(_which(one["gives"])):
             return _only(one, here)  # detach() and its like
@@ -105,7 +105,7 @@ def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> di
                     for n, run in ((x, a), (y, b))
                 ]
                 says = "same gradient of its result, gradient of what it is given: "
-                told = _told(one, says + describe(*gradients))
+                told = _with_finding(one, says + describe(*gradients))
                 if uses[x] <= 1:
                     return told
                 found = found or told  # perhaps another that is given the same tensor
@@ -131,7 +131,7 @@ def _which(places: list[int | None]) -> list[bool]:
     return [place is not None for place in places]
 
 
-def _told(one: dict[str, Any], says: str) -> dict[str, Any]:
+def _with_finding(one: dict[str, Any], says: str) -> dict[str, Any]:
     return {"name": one["name"], "line": one["line"], "says": says}
 
 

@@ -78,7 +78,7 @@ class Names:
     of_cell: dict[int, tuple[str, str, str, str]] = field(default_factory=dict)
 
     @classmethod
-    def found(cls) -> Names:
+    def collect(cls) -> Names:
         """Find the names from all modules and optimizers that are alive."""
         names = cls()
         alive = gc.get_objects()

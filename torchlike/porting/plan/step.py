@@ -96,7 +96,7 @@ def captured(
             "tensor and read it outside of the step, or give a model and an example batch with "
             "values (on the CPU instead of the meta device)"
         ) from error
-    names = Names.found()
+    names = Names.collect()
     started = time.perf_counter()
     device, mapping = modes.current.device, devices.mapping()
     # What the step makes, or moves, on the meta device is an array of the program.

@@ -46,7 +46,7 @@ _FORMATS = ("", "g")
 
 def are_wanted(checks: bool | None) -> bool:
     """True if a program is to check values, for what the caller says: None is the default."""
-    return not CHECKS.said() if checks is None else checks
+    return not CHECKS.get() if checks is None else checks
 
 
 def described(sites: Sequence[Site]) -> list[dict[str, Any]]:

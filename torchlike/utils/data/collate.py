@@ -126,8 +126,8 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
     return wrap(host_value(_together([t._value("DataLoader") for t in batch])))
 
 
-#: In a worker process: makes room in memory that it shares with the process that reads batches.
-room: Callable[[int], Any] | None = None
+#: In a worker process: leases a block of memory that it shares with the process that reads batches.
+allocate: Callable[[int], Any] | None = None
 #: Batches below this are sent, not shared.
 _LEAST_SHARED = 1 << 14
 
@@ -136,9 +136,9 @@ def _together(arrays: list[np.ndarray]) -> np.ndarray:
     """Stack arrays of one shape along a new first dimension."""
     first = arrays[0]
     nbytes = first.nbytes * len(arrays)
-    if room is None or nbytes < _LEAST_SHARED or any(a.dtype != first.dtype for a in arrays):
+    if allocate is None or nbytes < _LEAST_SHARED or any(a.dtype != first.dtype for a in arrays):
         return np.stack(arrays)
-    return np.stack(arrays, out=room(nbytes).array(first.dtype, (len(arrays), *first.shape)))
+    return np.stack(arrays, out=allocate(nbytes).array(first.dtype, (len(arrays), *first.shape)))
 
 
 #: Type -> how its samples become a batch; users add their own. NumPy's float64 and bool come before

@@ -15,8 +15,8 @@ from typing import Any, Generic, cast
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataset import IterableDataset, T_co
 from torchlike.utils.data.fetch import ByIndex, IterableFetcher, method_of
-from torchlike.utils.data.processes import staff
-from torchlike.utils.data.processes.order import Workers
+from torchlike.utils.data.processes import worker_pool
+from torchlike.utils.data.processes.scheduler import Scheduler
 from torchlike.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -24,7 +24,7 @@ from torchlike.utils.data.sampler import (
     SequentialSampler,
     draw_seed,
 )
-from torchlike.utils.data.workers import Crew
+from torchlike.utils.data.workers import ThreadPool
 from torchlike.utils.data.workers import get_worker_info as get_worker_info
 
 #: Whether a process can be copied.
@@ -77,7 +77,7 @@ class _Batches:
 class _MultiProcessingDataLoaderIter(_Batches):
     """One over batches that processes load."""
 
-    _batches: Workers
+    _batches: Scheduler
 
     def goes_on(self, indices: Iterator[Any]) -> bool:
         """Begin another pass and return True, unless the workers can serve no other."""
@@ -195,6 +195,8 @@ class DataLoader(Generic[T_co]):
     _initialized = False
     #: The length of an iterable dataset that ``len`` was told.
     _said_length: int | None = None
+    #: Persistent workers that are threads. (A default, as loaders pickled before have none.)
+    _thread_pool: ThreadPool | None = None
 
     def __init__(
         self,
@@ -247,11 +249,10 @@ class DataLoader(Generic[T_co]):
         self.batch_size = batch_size
         self.drop_last = drop_last
         self._iterable = iterable
-        self._crew: Crew | None = None
         self._iterator: _MultiProcessingDataLoaderIter | None = None
         if num_workers and multiprocessing_context != _THREAD and _HAS_PROCESSES:
             with contextlib.suppress(OSError):  # told when the first worker is asked for
-                staff.begin()
+                worker_pool.begin()
         if sampler is None and iterable:
             sampler = _InfiniteConstantSampler()
         elif sampler is None:
@@ -325,8 +326,8 @@ class DataLoader(Generic[T_co]):
         known = self._iterator
         if known is not None and known.goes_on(indices):
             return known
-        crew = self._crew
-        if crew is None:
+        threads = self._thread_pool
+        if threads is None:
             seed = draw_seed(self.generator)
             workers = self._processes(seed)
             if workers is not None:
@@ -335,15 +336,15 @@ class DataLoader(Generic[T_co]):
                 if self.persistent_workers:
                     self._iterator = made
                 return made
-            crew = Crew(self.dataset, self.num_workers, seed, self.worker_init_fn)
+            threads = ThreadPool(self.dataset, self.num_workers, seed, self.worker_init_fn)
             if self.persistent_workers:
-                self._crew = crew
+                self._thread_pool = threads
         ahead = self.prefetch_factor or 2
         if self._iterable:
-            return _Batches(self, crew.iterate(self._stream, ahead), jobs)
-        return _Batches(self, crew.load(self._fetch, indices, ahead), jobs)
+            return _Batches(self, threads.iterate(self._stream, ahead), jobs)
+        return _Batches(self, threads.load(self._fetch, indices, ahead), jobs)
 
-    def _processes(self, seed: int) -> Workers | None:
+    def _processes(self, seed: int) -> Scheduler | None:
         """Start worker processes, or return None where workers are to be threads."""
         context = self.multiprocessing_context
         if context == _THREAD or not _HAS_PROCESSES:
@@ -359,7 +360,7 @@ class DataLoader(Generic[T_co]):
             "filters": warnings.filters,
         }
         try:
-            job = staff.Job(task)
+            job = worker_pool.Job(task)
         except Exception as error:  # whatever an object says that is to be pickled
             method = (
                 context
@@ -377,7 +378,7 @@ class DataLoader(Generic[T_co]):
                 stacklevel=4,
             )
             return None
-        return Workers(
+        return Scheduler(
             job,
             self.num_workers,
             seed,

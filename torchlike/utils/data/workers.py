@@ -7,7 +7,8 @@ the worker's streams in the process's place. Where that has drawn from Python's 
 batches are loaded so, one after another when they are asked for, and the numbers are those of
 PyTorch's workers; else threads load the others ahead.
 
-For processes the turns are `torchlike.utils.data.processes.order`'s, which says why there are two.
+For processes the turns are `torchlike.utils.data.processes.scheduler`'s, which says why there are
+two.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ class WorkerContext:
             return load(self.info.dataset, job)
 
 
-class Crew:
-    """The workers of a loader, for one pass or (persistent) for all."""
+class ThreadPool:
+    """The workers of a loader as threads, for one pass or (persistent) for all."""
 
     def __init__(self, dataset: Any, count: int, base_seed: int, start: Any) -> None:
         self.workers = [WorkerContext(i, count, base_seed, dataset) for i in range(count)]
@@ -219,6 +220,9 @@ class Crew:
             if not ended_here:
                 yield found
 
+
+#: The former name: loaders that were pickled with their threads have it.
+Crew = ThreadPool
 
 #: What an iterator gives at its end.
 _END = object()

@@ -133,7 +133,8 @@ def attention_op(
     enable_gqa: Bool,
     allowed: Str = "",
 ):
-    """Compute ``softmax(query @ key.T * scale + mask) @ value``. ``allowed``: what `kernels.said`
+    """Compute ``softmax(query @ key.T * scale + mask) @ value``. ``allowed``: what
+    `kernels.switch_state`
     returns, which the choice of a kernel depends on."""
     _check(query, key, value, attn_mask, enable_gqa)
     case = kernels.Case(query, key, value, attn_mask, is_causal, False)
@@ -272,7 +273,7 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
-    if (instead := sharded_attention.asked()) is not None:
+    if (instead := sharded_attention.active()) is not None:
         with sharded_attention.itself():
             return instead(
                 scaled_dot_product_attention,
@@ -286,8 +287,8 @@ def scaled_dot_product_attention(
                 enable_gqa,
             )
     if not dropout_p:
-        if said := kernels.said():
-            return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa, said)
+        if state := kernels.switch_state():
+            return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa, state)
         return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")

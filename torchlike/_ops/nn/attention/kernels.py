@@ -47,24 +47,24 @@ def _switch(kernel: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
     other sets it; compiled programs see it."""
     name = f"torch.backends.cuda.enable_{kernel}_sdp()"
 
-    def held() -> bool:
+    def current() -> bool:
         return allowed[kernel]
 
-    def hold(enabled: bool) -> None:
+    def set_current(enabled: bool) -> None:
         if allowed[kernel] != enabled:
             allowed[kernel] = enabled
             _restricted[:] = [name for name, on in allowed.items() if not on]
             modes.epoch.advance()
 
-    def ask() -> bool:
-        modes.setting_seen(name, held, hold)
-        return held()
+    def get_allowed() -> bool:
+        modes.setting_seen(name, current, set_current)
+        return current()
 
-    def tell(enabled: bool) -> None:
-        modes.setting_seen(name, held, hold)
-        hold(enabled)
+    def set_allowed(enabled: bool) -> None:
+        modes.setting_seen(name, current, set_current)
+        set_current(enabled)
 
-    return ask, tell
+    return get_allowed, set_allowed
 
 
 SWITCHES = {kernel: _switch(kernel) for kernel in allowed}
@@ -81,7 +81,7 @@ class Case(NamedTuple):
     has_dropout: bool
 
 
-def said() -> str:
+def switch_state() -> str:
     """Return the state of the switches, for caches; "" where all kernels are allowed, and on the
     CPU."""
     if not _restricted or targets.is_cpu():
@@ -101,11 +101,11 @@ def choose(case: Case) -> str:
     ):
         reason = "it is not allowed" if not allowed[_SWITCH[kernel]] else why_not(case)
         if reason is None:
-            _tell(kernel, tuple(refused))
+            _log_choice(kernel, tuple(refused))
             return kernel
         refused.append(f"{kernel}: {reason}")
     if allowed["math"]:
-        _tell("plain", tuple(refused))
+        _log_choice("plain", tuple(refused))
         return "plain"
     if allowed["mem_efficient"]:  # short, where whole rows would do as well
         return "chunked"
@@ -113,7 +113,7 @@ def choose(case: Case) -> str:
 
 
 @functools.cache
-def _tell(kernel: str, refused: tuple[str, ...]) -> None:
+def _log_choice(kernel: str, refused: tuple[str, ...]) -> None:
     if refused:
         log.info("attention by the %s kernel; %s", kernel, "; ".join(refused))
 

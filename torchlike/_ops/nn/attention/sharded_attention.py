@@ -14,20 +14,20 @@ from torchlike._core import modes
 _active: list[Callable[..., Any]] = []
 
 
-def _asked() -> Callable[..., Any] | None:
+def _get_active() -> Callable[..., Any] | None:
     return _active[-1] if _active else None
 
 
-def _told(value: Callable[..., Any] | None) -> None:
+def _set_active(value: Callable[..., Any] | None) -> None:
     _active[:] = [] if value is None else [value]
 
 
-def asked() -> Callable[..., Any] | None:
+def active() -> Callable[..., Any] | None:
     """Return the function to be called instead, with the attention itself as the first argument;
     None where there is none."""
     if modes.is_capturing():
         modes.setting_seen(
-            "torch.distributed.tensor.experimental.context_parallel()", _asked, _told
+            "torch.distributed.tensor.experimental.context_parallel()", _get_active, _set_active
         )
     return _active[-1] if _active else None
 

@@ -22,7 +22,7 @@ from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._ops.nn.attention import sharded_attention
 from torchlike._runtime import logs
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed.bodies import AXIS
+from torchlike.distributed.collective_kernels import AXIS
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.nn.functional import all_gather

@@ -304,7 +304,7 @@ def _class(cls: Any) -> tuple[Any, ...]:
     if isinstance(cls, enum.EnumMeta):
         members: Any = cls.__members__
         body = {name: member.value for name, member in members.items()}
-        same = vars(_made(type(cls), cls.__name__, cls.__bases__, body))
+        same = vars(_build_class(type(cls), cls.__name__, cls.__bases__, body))
         attributes = {
             n: v
             for n, v in attributes.items()
@@ -329,13 +329,13 @@ def _new_class(kind: Any, described: Any, bases: Any, body: dict[str, Any], numb
         made.__module__, made.__qualname__ = module, described["qualname"]
         return _came(made, number)
     own = {"__module__": module, "__qualname__": described["qualname"]}
-    made = _made(kind, name, bases, {**own, **body})
+    made = _build_class(kind, name, bases, {**own, **body})
     if "." not in described["qualname"]:  # the module's other functions find it by its name
         _namespace(module).setdefault(name, made)
     return _came(made, number)
 
 
-def _made(kind: Any, name: str, bases: Any, body: dict[str, Any]) -> Any:
+def _build_class(kind: Any, name: str, bases: Any, body: dict[str, Any]) -> Any:
     space = kind.__prepare__(name, bases)
     for key, value in body.items():
         space[key] = value

@@ -26,7 +26,7 @@ import jax
 from torchlike._runtime import platforms
 from torchlike._runtime.parents import ends_with_parent
 from torchlike.utils.data.processes import worker
-from torchlike.utils.data.processes.links import Closed, Link
+from torchlike.utils.data.processes.channel import Channel, Closed
 
 #: Seconds that workers have to end by themselves once nobody reads what they load.
 GRACE = 5.0
@@ -37,7 +37,7 @@ def serve(descriptor: int, modules: list[str]) -> None:
     """Fork workers on request until the other end of the socket closes."""
     _settle()
     _import(modules)
-    server = _Server(Link(socket.socket(fileno=descriptor)))
+    server = _Server(Channel(socket.socket(fileno=descriptor)))
     try:
         server.run()
     except Closed:
@@ -62,8 +62,8 @@ def _import(modules: list[str]) -> None:
 
 
 class _Server:
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._workers: set[int] = set()
         #: When those that should have ended are killed.
         self._deadlines: dict[int, float] = {}
@@ -77,12 +77,12 @@ class _Server:
         while True:
             left = min(self._deadlines.values(), default=None)
             wait = None if left is None else max(0.0, left - time.monotonic())
-            select.select([self._link, self._woken], [], [], wait)
+            select.select([self._channel, self._woken], [], [], wait)
             with contextlib.suppress(BlockingIOError):
                 os.read(self._woken, 4096)
             self._bury()
             self._kill_late()
-            for body, descriptors in self._link.received():
+            for body, descriptors in self._channel.received():
                 self._answer(pickle.loads(body), descriptors)
 
     def _answer(self, request: dict[str, Any], descriptors: list[int]) -> None:
@@ -93,7 +93,7 @@ class _Server:
         sys.path[:] = request["surroundings"]["path"]
         _import(request["modules"])
         if platforms.started():  # one of them computes when it is imported: forks would hang
-            self._link.send(pickle.dumps({"spoiled": request["modules"]}))
+            self._channel.send(pickle.dumps({"spoiled": request["modules"]}))
             for d in descriptors:
                 os.close(d)
             return
@@ -104,7 +104,7 @@ class _Server:
         self._workers.add(pid)
         for d in descriptors:
             os.close(d)
-        self._link.send(pickle.dumps({"started": pid}))
+        self._channel.send(pickle.dumps({"started": pid}))
 
     def _bury(self) -> None:
         while self._workers:
@@ -116,7 +116,9 @@ class _Server:
                 return
             self._workers.discard(pid)
             self._deadlines.pop(pid, None)
-            self._link.send(pickle.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)}))
+            self._channel.send(
+                pickle.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)})
+            )
 
     def _kill_late(self) -> None:
         now = time.monotonic()

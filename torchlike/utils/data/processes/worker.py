@@ -22,9 +22,9 @@ from torchlike._utils import ExceptionWrapper
 from torchlike.random import manual_seed
 from torchlike.utils.data import collate
 from torchlike.utils.data.fetch import ByIndex, IterableFetcher
-from torchlike.utils.data.processes import parcels
-from torchlike.utils.data.processes.links import Closed, Link
-from torchlike.utils.data.processes.rooms import Rooms
+from torchlike.utils.data.processes import messages
+from torchlike.utils.data.processes.channel import Channel, Closed
+from torchlike.utils.data.processes.shared_memory_pool import SharedMemoryPool
 from torchlike.utils.data.workers import WorkerInfo, numpy_seeds, this_process_is
 
 #: Messages of a worker's: its place in the order, then one of these, then what belongs to it.
@@ -46,20 +46,20 @@ def surroundings() -> dict[str, Any]:
     }
 
 
-def _settle(told: dict[str, Any]) -> None:
+def _apply_surroundings(surroundings: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):  # the folder may be gone
-        os.chdir(told["folder"])
+        os.chdir(surroundings["folder"])
     os.environ.clear()
-    os.environ.update(told["environment"])
+    os.environ.update(surroundings["environment"])
     os.environ["PJRT_NPROC"] = "1"  # the workers share the cores
-    sys.path[:], sys.argv[:] = told["path"], told["argv"]
+    sys.path[:], sys.argv[:] = surroundings["path"], surroundings["argv"]
     main = types.ModuleType("__main__")
-    if told["main"] is not None:
-        main.__file__ = told["main"]
+    if surroundings["main"] is not None:
+        main.__file__ = surroundings["main"]
     sys.modules["__main__"] = main
-    dtypes.set_default_dtype(getattr(dtypes, told["dtype"]))
+    dtypes.set_default_dtype(getattr(dtypes, surroundings["dtype"]))
     # What NumPy makes stays NumPy's, whatever its size, and XLA need not start.
-    settings.mode, settings.host_bytes = told["mode"], sys.maxsize
+    settings.mode, settings.host_bytes = surroundings["mode"], sys.maxsize
     settings.xla_is_dear = 20
     host().is_default = True
 
@@ -83,30 +83,30 @@ def _seed(place: int, base_seed: int) -> None:
 
 
 def run(end: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
-    """Load batches; ends when the link is closed."""
+    """Load batches; ends when the channel is closed."""
     leave_interruptions()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    link = Link(end)
+    channel = Channel(end)
     place = request["place"]
-    _settle(request["surroundings"])
+    _apply_surroundings(request["surroundings"])
     _seed(place, request["seed"])
-    with contextlib.closing(link), contextlib.suppress(Closed):
-        _Worker(link, place, request["count"], request["seed"]).work(request["job"], descriptors)
+    with contextlib.closing(channel), contextlib.suppress(Closed):
+        _Worker(channel, place, request["count"], request["seed"]).work(request["job"], descriptors)
 
 
 class _Worker:
-    def __init__(self, link: Link, place: int, count: int, seed: int) -> None:
-        self._link, self._place, self._count, self._seed = link, place, count, seed
-        self._rooms = Rooms()
+    def __init__(self, channel: Channel, place: int, count: int, seed: int) -> None:
+        self._channel, self._place, self._count, self._seed = channel, place, count, seed
+        self._pool = SharedMemoryPool()
         self._load: Any = None
         #: Whether this pass over an iterable dataset has ended; what is asked ahead is left.
         self._ended = False
-        collate.room = self._rooms.room
+        collate.allocate = self._pool.allocate
 
     def work(self, job: bytes, descriptors: list[int]) -> None:
         error = None
         try:
-            task = parcels.unpacked(job, descriptors, private=True)
+            task = messages.unpack(job, descriptors, private=True)
             del job
             filters: Any = warnings.filters
             filters[:] = task["filters"]
@@ -118,15 +118,15 @@ class _Worker:
             error = self._wrapped()
             task = {}
         while True:
-            for message in self._link.wait():
-                order, freed, index = parcels.unpacked(*message)
-                self._rooms.freed(freed)
+            for message in self._channel.wait():
+                order, freed, index = messages.unpack(*message)
+                self._pool.freed(freed)
                 if order is None:  # a new pass
                     self._load, self._ended = None, False
-                    self._tell(RESUMED, -1, None)
+                    self._send(RESUMED, -1, None)
                     continue
                 if error is not None:
-                    self._tell(ERROR, order, error)
+                    self._send(ERROR, order, error)
                 elif not self._ended:
                     self._do(task, order, index)
 
@@ -137,14 +137,14 @@ class _Worker:
             batch = self._load(index)
         except StopIteration:
             if not task["iterable"]:
-                self._tell(ERROR, order, self._wrapped())
+                self._send(ERROR, order, self._wrapped())
             else:
                 self._ended = True
-                self._tell(ENDED, order, None)
+                self._send(ENDED, order, None)
         except Exception:
-            self._tell(ERROR, order, self._wrapped())
+            self._send(ERROR, order, self._wrapped())
         else:
-            self._tell(BATCH, order, batch)
+            self._send(BATCH, order, batch)
 
     def _loading(self, task: dict[str, Any]) -> Any:
         if task["iterable"]:
@@ -153,13 +153,13 @@ class _Worker:
             )
         return ByIndex(task["dataset"], task["collate"], task["batched"])
 
-    def _tell(self, kind: int, order: int, what: Any) -> None:
+    def _send(self, kind: int, order: int, what: Any) -> None:
         try:
-            body, descriptors, keep, _ = parcels.packed((kind, order, what), self._rooms)
+            body, descriptors, keep, _ = messages.pack((kind, order, what), self._pool)
         except Exception:
             error = (ERROR, order, self._wrapped())
-            body, descriptors, keep, _ = parcels.packed(error, self._rooms)
-        self._link.send(order.to_bytes(8, "little", signed=True) + body, descriptors)
+            body, descriptors, keep, _ = messages.pack(error, self._pool)
+        self._channel.send(order.to_bytes(8, "little", signed=True) + body, descriptors)
         del keep
 
     def _wrapped(self) -> ExceptionWrapper:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._runtime.meeting import secret as secrets
+from torchlike._runtime.rendezvous import secret as secrets
 
 #: Seconds to show the secret in: who says nothing holds no place for longer.
 _PATIENCE = 10.0

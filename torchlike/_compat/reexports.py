@@ -11,13 +11,13 @@ from types import ModuleType
 from typing import Any
 
 
-def are_also_in(package: str, homes: dict[str, tuple[Any, ...]]) -> None:
+def reexport(package: str, places: dict[str, tuple[Any, ...]]) -> None:
     """Make classes importable from the submodules of a package that PyTorch has them in.
 
-    homes: submodule of the package -> its classes. Those submodules that we lack are made. The
+    places: submodule of the package -> its classes. Those submodules that we lack are made. The
     classes say from then on that they come from there, so that pickles name PyTorch's place.
     """
-    for submodule, classes in homes.items():
+    for submodule, classes in places.items():
         name = f"{package}.{submodule}"
         module = sys.modules.get(name)
         if module is None:

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from torchlike._runtime.meeting.addresses import listening
-from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError, QueueEmptyError
-from torchlike._runtime.meeting.listener import Listener
-from torchlike._runtime.meeting.secret import present
-from torchlike._runtime.meeting.table import KeyValueTable
-from torchlike._runtime.meeting.wire import receive, send
+from torchlike._runtime.rendezvous.addresses import listening
+from torchlike._runtime.rendezvous.errors import DistNetworkError, DistStoreError, QueueEmptyError
+from torchlike._runtime.rendezvous.listener import Listener
+from torchlike._runtime.rendezvous.secret import present
+from torchlike._runtime.rendezvous.table import KeyValueTable
+from torchlike._runtime.rendezvous.wire import receive, send
 
 
 def _answer(table: KeyValueTable, parts: list[bytes]) -> list[bytes]:

@@ -18,8 +18,8 @@ import jax
 
 from torchlike._runtime import platforms
 from torchlike._runtime.jax_private import processes
-from torchlike._runtime.meeting.service import HEARTBEAT
 from torchlike._runtime.patches import in_use
+from torchlike._runtime.rendezvous.service import HEARTBEAT
 
 _state: Any = processes.state()
 

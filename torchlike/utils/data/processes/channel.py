@@ -21,14 +21,14 @@ _ROOM = socket.CMSG_SPACE(253 * 4)
 
 #: What a forked copy of this process closes: with an end open there, the other side would not see
 #: that this process has ended.
-_open: weakref.WeakSet[Link] = weakref.WeakSet()
+_open: weakref.WeakSet[Channel] = weakref.WeakSet()
 
 
 class Closed(Exception):
     """The other end is closed: its process has ended, or wants no more."""
 
 
-class Link:
+class Channel:
     """One end. What is posted waits here until the other end has room, so that two ends that post
     to each other never wait for each other."""
 
@@ -162,15 +162,17 @@ class Link:
         self._out.clear()
 
 
-def ready(links: list[Link], seconds: float | None) -> list[Link]:
-    """Wait up to ``seconds`` and return the links that something has come to; meanwhile all send
+def ready(channels: list[Channel], seconds: float | None) -> list[Channel]:
+    """Wait up to ``seconds`` and return the channels that something has come to; meanwhile all send
     what they have to."""
     until = None if seconds is None else time.monotonic() + seconds
     poll = select.poll()
-    by_number = {link.fileno(): link for link in links}
+    by_number = {channel.fileno(): channel for channel in channels}
     while True:
-        for number, link in by_number.items():
-            poll.register(number, select.POLLIN if link.flush() else select.POLLIN | select.POLLOUT)
+        for number, channel in by_number.items():
+            poll.register(
+                number, select.POLLIN if channel.flush() else select.POLLIN | select.POLLOUT
+            )
         left = None if until is None else max(0.0, until - time.monotonic())
         events = poll.poll(None if left is None else 1e3 * left)
         found = [by_number[n] for n, event in events if event & ~select.POLLOUT]
@@ -178,15 +180,15 @@ def ready(links: list[Link], seconds: float | None) -> list[Link]:
             return found
 
 
-def pair() -> tuple[Link, socket.socket]:
-    """Return a link, and the end of which another process makes its own link."""
+def pair() -> tuple[Channel, socket.socket]:
+    """Return a channel, and the end of which another process makes its own channel."""
     mine, theirs = socket.socketpair()
-    return Link(mine), theirs
+    return Channel(mine), theirs
 
 
 def _close_in_child() -> None:
-    for link in list(_open):
-        link.close()
+    for channel in list(_open):
+        channel.close()
 
 
 at_import.FORKS.at_fork(_close_in_child)

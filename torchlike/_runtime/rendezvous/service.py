@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._runtime.jax_private import processes
-from torchlike._runtime.meeting.addresses import free_place
 from torchlike._runtime.patches import in_use
+from torchlike._runtime.rendezvous.addresses import free_place
 
 #: Seconds without a sign of life after which a process counts as failed. Nothing waits for that:
 #: a process that has gone is noticed by its connections.

@@ -1,11 +1,11 @@
-"""Groups as lines of a grid of ranks."""
+"""Groups as rows of a grid of ranks."""
 
 import jax
 import pytest
 
-from torchlike.distributed import lines
+from torchlike.distributed import rank_rows
 from torchlike.distributed.groups import ProcessGroup, World
-from torchlike.distributed.lines import Lines
+from torchlike.distributed.rank_rows import RankRows
 
 EVERY = list(range(8))
 
@@ -22,23 +22,25 @@ def made(monkeypatch):
     return make
 
 
-def of_lines(stride, length):
+def of_rows(stride, length):
     starts = [r for r in EVERY if (r // stride) % length == 0]
     return [[s + i * stride for i in range(length)] for s in starts]
 
 
 @pytest.mark.parametrize(("stride", "length"), [(1, 2), (1, 4), (2, 2), (4, 2), (2, 4), (1, 8)])
-def test_lines_are_found(made, stride, length):
-    every = of_lines(stride, length)
+def test_rows_are_found(made, stride, length):
+    every = of_rows(stride, length)
     for i in range(len(every)):
-        assert lines.lines_among(EVERY, made(*every, of=i)) == Lines(stride, length)
+        assert rank_rows.rows_among(EVERY, made(*every, of=i)) == RankRows(stride, length)
 
 
 def test_groups_of_several_kinds_one_after_the_other(made):
     kinds = [(1, 4), (4, 2), (1, 2), (2, 2)]
-    every = [line for kind in kinds for line in of_lines(*kind)]
-    for i, line in enumerate(every):
-        assert lines.lines_among(EVERY, made(*every, of=i)) == Lines(line[1] - line[0], len(line))
+    every = [row for kind in kinds for row in of_rows(*kind)]
+    for i, row in enumerate(every):
+        assert rank_rows.rows_among(EVERY, made(*every, of=i)) == RankRows(
+            row[1] - row[0], len(row)
+        )
 
 
 @pytest.mark.parametrize(
@@ -51,8 +53,8 @@ def test_groups_of_several_kinds_one_after_the_other(made):
     ],
     ids=str,
 )
-def test_others_are_no_lines(made, every):
-    assert lines.lines_among(EVERY, made(*every)) is None
+def test_others_are_no_rows(made, every):
+    assert rank_rows.rows_among(EVERY, made(*every)) is None
 
 
 @pytest.mark.parametrize(
@@ -65,15 +67,15 @@ def test_others_are_no_lines(made, every):
     ],
 )
 def test_grids(count, every, sizes, along):
-    assert lines.grid_sizes(count, [Lines(*e) for e in every]) == sizes
+    assert rank_rows.grid_sizes(count, [RankRows(*e) for e in every]) == sizes
     names = tuple(f"ranks_{i}" for i in range(len(sizes)))
     mesh = jax.sharding.AbstractMesh(tuple(sizes), names)
     for e, places in zip(every, along, strict=True):
-        assert lines.axes_along(mesh, Lines(*e)) == tuple(names[i] for i in places)
+        assert rank_rows.axes_along(mesh, RankRows(*e)) == tuple(names[i] for i in places)
 
 
 def test_no_grid():
-    assert lines.grid_sizes(12, [Lines(1, 2), Lines(1, 3)]) is None
+    assert rank_rows.grid_sizes(12, [RankRows(1, 2), RankRows(1, 3)]) is None
     mesh = jax.sharding.AbstractMesh((2, 4), ("a", "b"))
-    assert lines.axes_along(mesh, Lines(2, 2)) is None
-    assert lines.axes_along(mesh, Lines(1, 4)) == ("b",)
+    assert rank_rows.axes_along(mesh, RankRows(2, 2)) is None
+    assert rank_rows.axes_along(mesh, RankRows(1, 4)) == ("b",)

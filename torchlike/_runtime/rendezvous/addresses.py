@@ -13,7 +13,7 @@ import ipaddress
 import socket
 from typing import Any
 
-from torchlike._runtime.meeting.errors import DistNetworkError
+from torchlike._runtime.rendezvous.errors import DistNetworkError
 
 _LOOPBACK = "127.0.0.1"
 #: Stand for all of a machine's addresses.

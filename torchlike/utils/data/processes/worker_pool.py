@@ -18,9 +18,9 @@ from typing import Any
 
 import torchlike
 from torchlike._runtime import interrupts, platforms
-from torchlike.utils.data.processes import parcels, server, worker
-from torchlike.utils.data.processes.links import Closed, Link, pair
-from torchlike.utils.data.processes.rooms import Received
+from torchlike.utils.data.processes import messages, server, worker
+from torchlike.utils.data.processes.channel import Channel, Closed, pair
+from torchlike.utils.data.processes.shared_memory_pool import Received
 
 #: Seconds for a new Python to import what workers need.
 _PATIENCE = 120.0
@@ -41,7 +41,7 @@ class WorkerServer:
         self._lock = threading.RLock()
         self._pids: list[int] = []
         self._codes: dict[int, int] = {}
-        self._link, theirs = pair()
+        self._channel, theirs = pair()
         preloaded = ["torchlike.as_torch"] if sys.modules.get("torch") is torchlike else []
         begun = self._fork if _may_be_copied() else self._start
         self.pid = begun(theirs, preloaded)
@@ -51,7 +51,7 @@ class WorkerServer:
         nothing, and return its process id."""
         sys.stdout.flush()
         sys.stderr.flush()
-        with interrupts.held(), warnings.catch_warnings():
+        with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads that wait, which NumPy's libraries have
             pid = os.fork()
             if pid == 0:
@@ -73,7 +73,7 @@ class WorkerServer:
         )
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         command = [sys.executable, *flags, "-c", code]
-        with interrupts.held():
+        with interrupts.deferred():
             pid = spawnv_passfds(os.fsencode(sys.executable), command, [number])
         theirs.close()
         return pid
@@ -87,7 +87,7 @@ class WorkerServer:
         """Start a worker and return its pid. Raises Closed where the server has ended, _Spoiled
         where it cannot."""
         with self._lock:
-            self._link.send(pickle.dumps(request), descriptors)
+            self._channel.send(pickle.dumps(request), descriptors)
             late = time.monotonic() + _PATIENCE
             while not self._pids:
                 if not self._read(max(0.0, late - time.monotonic())):
@@ -97,7 +97,7 @@ class WorkerServer:
     def end(self, pids: list[int]) -> None:
         """Have these workers end by themselves, or be killed a little later."""
         with self._lock, contextlib.suppress(Closed):
-            self._link.post(pickle.dumps({"end": pids}))
+            self._channel.post(pickle.dumps({"end": pids}))
 
     def code(self, pid: int, seconds: float = 0) -> int | None:
         """Return how a worker ended, or None where it has not, within ``seconds``."""
@@ -109,21 +109,21 @@ class WorkerServer:
 
     def _read(self, seconds: float) -> bool:
         """Take what the server says, if it says something within ``seconds``."""
-        found = self._link.wait(seconds)
+        found = self._channel.wait(seconds)
         for body, _ in found:
-            told = pickle.loads(body)
-            if "spoiled" in told:
-                raise _Spoiled(told["spoiled"])
-            if "started" in told:
+            message = pickle.loads(body)
+            if "spoiled" in message:
+                raise _Spoiled(message["spoiled"])
+            if "started" in message:
                 # The system gives out the numbers of processes that have ended again.
-                self._codes.pop(told["started"], None)
-                self._pids.append(told["started"])
+                self._codes.pop(message["started"], None)
+                self._pids.append(message["started"])
             else:
-                self._codes[told["ended"]] = told["code"]
+                self._codes[message["ended"]] = message["code"]
         return bool(found)
 
     def __del__(self) -> None:
-        self._link.close()
+        self._channel.close()
 
 
 class _Spoiled(Exception):
@@ -164,8 +164,8 @@ def _drop() -> None:
 class WorkerProcess:
     """A worker process: what it is sent, and what comes from it."""
 
-    def __init__(self, server: WorkerServer, link: Link, pid: int) -> None:
-        self.server, self.link, self.pid = server, link, pid
+    def __init__(self, server: WorkerServer, channel: Channel, pid: int) -> None:
+        self.server, self.channel, self.pid = server, channel, pid
         self.received = Received()
 
     def post(self, order: int | None, index: Any) -> None:
@@ -174,8 +174,8 @@ class WorkerProcess:
         with contextlib.suppress(IndexError):
             while True:
                 freed.append(self.received.freed.popleft())
-        body, descriptors, keep, _ = parcels.packed((order, freed, index))
-        self.link.post(body, descriptors)
+        body, descriptors, keep, _ = messages.pack((order, freed, index))
+        self.channel.post(body, descriptors)
         del keep
 
     def code(self, seconds: float = 0) -> int | None:
@@ -190,7 +190,7 @@ class Job:
     """
 
     def __init__(self, task: dict[str, Any]) -> None:
-        self._body, self._descriptors, self._keep, modules = parcels.packed(task)
+        self._body, self._descriptors, self._keep, modules = messages.pack(task)
         self._modules = sorted(modules)
 
     def start(self, place: int, count: int, seed: int) -> WorkerProcess:
@@ -207,7 +207,7 @@ class Job:
         raise RuntimeError("DataLoader's fork server does not start: its errors stand above")
 
     def _start(self, server: WorkerServer, place: int, count: int, seed: int) -> WorkerProcess:
-        link, theirs = pair()
+        channel, theirs = pair()
         request = {
             "place": place,
             "count": count,
@@ -219,11 +219,11 @@ class Job:
         try:
             pid = server.fork(request, [theirs.fileno(), *_outputs(), *self._descriptors])
         except BaseException:
-            link.close()
+            channel.close()
             raise
         finally:
             theirs.close()
-        return WorkerProcess(server, link, pid)
+        return WorkerProcess(server, channel, pid)
 
 
 def _outputs() -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A folder beside a checkpoint's files, in which a save makes the next ones.
+"""The staging folder beside a checkpoint's files, in which a save makes the next ones.
 
 It stays until the index names the files that were moved out of it, and lists them. So what a killed
 save has left can be told from a checkpoint's files, and the next save removes it.
@@ -28,7 +28,7 @@ indexes: list[Callable[[Path], set[str]]] = []
 _running: set[Path] = set()
 
 
-class Beside:
+class StagingFolder:
     """Where a save makes files, and how they get among the checkpoint's."""
 
     def __init__(self, folder: Path, path: Path) -> None:
@@ -56,7 +56,7 @@ class Beside:
 
 
 @contextlib.contextmanager
-def beside(folder: Path) -> Iterator[Beside]:
+def staging(folder: Path) -> Iterator[StagingFolder]:
     """Yield a new folder in ``folder``, which goes at the end. Its name tells the machine and the
     process that made it: those of this machine whose process has ended were left by killed saves,
     and go first, with what was moved out of them and no index names."""
@@ -70,7 +70,7 @@ def beside(folder: Path) -> Iterator[Beside]:
     path = Path(tempfile.mkdtemp(prefix=f"{own}{os.getpid()}-", dir=folder))
     _running.add(path)
     try:
-        yield Beside(folder, path)
+        yield StagingFolder(folder, path)
     finally:
         _remove(path)
         _running.discard(path)

@@ -1,4 +1,4 @@
-"""Shared memory that a worker lends for its batches, and uses again when they are gone.
+"""Shared memory that a worker lends for its batches, and uses again when nothing refers to them.
 
 The kernel takes ten times as long to give out new pages (77 ms for 100 MB) as a worker to write
 into pages that it has (8 ms). So a block stays with its worker and mapped on both sides; the
@@ -21,8 +21,8 @@ from torchlike._runtime.shared_memory import Block
 _SPARE = 4
 
 
-class Room:
-    """A block for as long as arrays on it are used."""
+class BlockLease:
+    """A block on loan for as long as arrays on it are used."""
 
     def __init__(self, block: Block, number: int) -> None:
         self.block, self.number = block, number
@@ -38,16 +38,16 @@ class Room:
         return shared_memory.offset_in(self.block, array)
 
 
-def room_of(array: np.ndarray) -> Room | None:
-    """Return the room that an array is in, if it is in one."""
+def lease_of(array: np.ndarray) -> BlockLease | None:
+    """Return the lease of the block that an array is in, if it is in one."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
-    return base if isinstance(base, Room) else None
+    return base if isinstance(base, BlockLease) else None
 
 
-class _Lent:
-    """A block of a worker's."""
+class _PooledBlock:
+    """A block of a worker's pool, and who uses it."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -63,44 +63,44 @@ class _Lent:
         return not self.here and not self.there
 
 
-class Rooms:
-    """A worker's blocks."""
+class SharedMemoryPool:
+    """A worker's blocks, which it uses again when they are free."""
 
     def __init__(self) -> None:
-        self._all: dict[int, _Lent] = {}
+        self._all: dict[int, _PooledBlock] = {}
         self._next = 0
-        self._lending: dict[int, _Lent] = {}
+        self._lending: dict[int, _PooledBlock] = {}
 
-    def room(self, nbytes: int) -> Room:
-        """Take a free room for so many bytes, with any content, or allocate one. Raises
+    def allocate(self, nbytes: int) -> BlockLease:
+        """Lease a free block of so many bytes, with any content, or allocate one. Raises
         RuntimeError where there is no memory."""
         for number, lent in self._all.items():
             if lent.is_free and nbytes <= lent.block.nbytes <= 2 * nbytes:
-                return self._made(number, lent)
-        lent = _Lent(shared_memory.allocate(nbytes))
+                return self._lease(number, lent)
+        lent = _PooledBlock(shared_memory.allocate(nbytes))
         number = self._next
         self._next += 1
         self._all[number] = lent
-        return self._made(number, lent)
+        return self._lease(number, lent)
 
-    def _made(self, number: int, lent: _Lent) -> Room:
-        room = Room(lent.block, number)
+    def _lease(self, number: int, lent: _PooledBlock) -> BlockLease:
+        lease = BlockLease(lent.block, number)
         lent.here = True
-        weakref.finalize(room, lent.leave).atexit = False
-        return room
+        weakref.finalize(lease, lent.leave).atexit = False
+        return lease
 
-    def lend(self, room: Room) -> int:
-        """Lend a room along with the parcel that is being packed, and return its number."""
-        self._lending[room.number] = self._all[room.number]
-        return room.number
+    def lend(self, lease: BlockLease) -> int:
+        """Lend a block along with the message that is being packed, and return its number."""
+        self._lending[lease.number] = self._all[lease.number]
+        return lease.number
 
     def lent(self) -> list[tuple[int, int]]:
-        """Return what is lent with the parcel: numbers, and sizes of those whose descriptors are
+        """Return what is lent with the message: numbers, and sizes of those whose descriptors are
         sent, too."""
         return [(n, 0 if lent.known else lent.block.nbytes) for n, lent in self._lending.items()]
 
-    def gone(self) -> tuple[list[int], list[int]]:
-        """Record that the parcel is packed, and return the descriptors to send with it and the
+    def commit(self) -> tuple[list[int], list[int]]:
+        """Record that the message is packed, and return the descriptors to send with it and the
         numbers that mean nothing any more."""
         new = [lent for lent in self._lending.values() if not lent.known]
         for lent in self._lending.values():
@@ -114,11 +114,11 @@ class Rooms:
         return [lent.block.descriptor for lent in new if lent.block.descriptor is not None], dropped
 
     def take_back(self) -> None:
-        """Take back the rooms of a parcel that is not sent."""
+        """Take back the blocks of a message that is not sent."""
         self._lending = {}
 
     def freed(self, numbers: list[int]) -> None:
-        """Record the rooms that the receiver says it has used, once for each batch."""
+        """Record the blocks that the receiver says it has used, once for each batch."""
         for number in numbers:
             self._all[number].there -= 1
 
@@ -128,14 +128,14 @@ class Received:
 
     def __init__(self) -> None:
         self._blocks: dict[int, Block] = {}
-        self._borrowed: dict[int, Room] = {}
+        self._borrowed: dict[int, BlockLease] = {}
         #: Numbers for the worker to use again; finalizers add to it, in any thread.
         self.freed: collections.deque[int] = collections.deque()
 
-    def arrived(
+    def receive(
         self, lent: list[tuple[int, int]], descriptors: list[int], dropped: list[int]
     ) -> None:
-        """Record a parcel that has come with these numbers, and the descriptors of those that are
+        """Record a message that has come with these numbers, and the descriptors of those that are
         new."""
         for number in dropped:
             self._blocks.pop(number, None)
@@ -145,12 +145,13 @@ class Received:
                 descriptor = next(new)
                 self._blocks[number] = Block(descriptor, nbytes)
                 os.close(descriptor)
-            room = self._borrowed[number] = Room(self._blocks[number], number)
-            weakref.finalize(room, self.freed.append, number).atexit = False
+            lease = self._borrowed[number] = BlockLease(self._blocks[number], number)
+            weakref.finalize(lease, self.freed.append, number).atexit = False
 
-    def borrowed(self, number: int) -> Room:
+    def borrowed(self, number: int) -> BlockLease:
         return self._borrowed[number]
 
-    def unpacked(self) -> None:
-        """Release the rooms of a parcel whose object is made: what it does not refer to is free."""
+    def release(self) -> None:
+        """Release the leases of a message whose object is made: what it does not refer to is
+        free."""
         self._borrowed = {}

@@ -18,8 +18,8 @@ import secrets
 import socket
 
 from torchlike._runtime.environment_variables import SECRET
-from torchlike._runtime.meeting.errors import DistNetworkError
-from torchlike._runtime.meeting.wire import exactly
+from torchlike._runtime.rendezvous.errors import DistNetworkError
+from torchlike._runtime.rendezvous.wire import exactly
 
 #: What each side says first, so that a stranger's bytes are not taken for ours.
 _HELLO = b"torchlike store 2\n"

@@ -3,7 +3,7 @@
 In a program over the devices of a mesh a value is shared by all processes (a DTensor), or by those
 of one line of the mesh (what tensor parallelism computes of their batch), or a process' own. Along
 its *own axes* each process has another value: all axes of the mesh for an ordinary tensor, none for
-a DTensor. A `crossing` is the equation where one becomes another: shards are gathered into a local
+a DTensor. A `transfer` is the equation where one becomes another: shards are gathered into a local
 tensor, local gradients are summed into shards, ``to_local`` and ``from_local``. Within it each
 process works on the part that it holds; `scoped_programs` compiles what lies between.
 """
@@ -25,7 +25,7 @@ from torchlike.tensor import Tensor
 
 
 class Side(NamedTuple):
-    """How a value lies on one side of a crossing."""
+    """How a value lies on one side of a transfer."""
 
     #: The axes of the mesh along which each process has another value, in the mesh's order.
     own: tuple[str, ...]
@@ -67,16 +67,16 @@ def own_side(mesh: Mesh, shape: Sequence[int]) -> Side:
     return Side(tuple(mesh.axis_names), PartitionSpec(), tuple(shape))
 
 
-#: ``crossing.bind(*arrays, name=, mesh=, body=, given=, made=, gathers=)``: ``body`` takes the
-#: parts that a process holds of the arrays, which lie as ``given`` says (None: as they do), and
-#: whether the processes have met in the program before; it gives the parts of results that lie as
-#: ``made`` says.
-crossing = make_primitive("crossing", is_many=True)
+#: ``transfer_p.bind(*arrays, name=, mesh=, body=, in_sides=, out_sides=, gathers=)``: ``body``
+#: takes the parts that a process holds of the arrays, which lie as ``in_sides`` say (None: as they
+#: do), and whether the processes have met in the program before; it gives the parts of results that
+#: lie as ``out_sides`` say.
+transfer_p = make_primitive("transfer", is_many=True)
 
 
-@crossing.def_abstract_eval
-def _avals(*arrays: Any, made: Any, dtypes: Any, **_: Any) -> list[Any]:
-    return [core.ShapedArray(s.shape, d) for s, d in zip(made, dtypes, strict=True)]
+@transfer_p.def_abstract_eval
+def _avals(*arrays: Any, out_sides: Any, dtypes: Any, **_: Any) -> list[Any]:
+    return [core.ShapedArray(s.shape, d) for s, d in zip(out_sides, dtypes, strict=True)]
 
 
 #: Who shares the results of equations, by their ids, for as long as each lives.
@@ -120,7 +120,7 @@ def _find(last: Any) -> None:
             for x in tracing.read_by(eqn)
             if (p := tracing.maker_of(x)) is not None and id(p) not in _known
         ]
-        if id(eqn) in _known or eqn.primitive is crossing or not before:
+        if id(eqn) in _known or eqn.primitive is transfer_p or not before:
             waiting.pop()
             if id(eqn) not in _known:
                 gone = weakref.ref(eqn, functools.partial(_forget, id(eqn)))
@@ -134,8 +134,8 @@ def _forget(key: int, _: Any) -> None:
 
 
 def _of_equation(eqn: Any) -> Shared | None:
-    """Return which processes share the results of an equation, None for a crossing."""
-    if eqn.primitive is crossing:
+    """Return which processes share the results of an equation, None for a transfer."""
+    if eqn.primitive is transfer_p:
         return None
     if eqn.primitive.name == "sharding_constraint":
         found = _of_sharding(eqn.params["sharding"])
@@ -149,11 +149,11 @@ def _of_equation(eqn: Any) -> Shared | None:
 
 
 def _of_result(eqn: Any, tracer: Any) -> Shared | None:
-    if eqn.primitive is not crossing:
+    if eqn.primitive is not transfer_p:
         return _known[id(eqn)][1]
-    made = eqn.params["made"][tracing.result_number(eqn, tracer)]
+    side = eqn.params["out_sides"][tracing.result_number(eqn, tracer)]
     mesh = eqn.params["mesh"]
-    return None if len(made.own) == len(mesh.axis_names) else Shared(mesh, made.own)
+    return None if len(side.own) == len(mesh.axis_names) else Shared(mesh, side.own)
 
 
 Body = Callable[..., tuple[Any, ...]]

@@ -1,4 +1,4 @@
-"""What each rank does in a collective, on its own arrays, inside a program over the ranks.
+"""Kernels of the collectives: what each rank does, in a program over the ranks, with its arrays.
 
 XLA's reduce-scatter between CPUs gives up where ranks arrive 30 s apart, whatever the timeout; the
 others wait. So it is an exchange and a sum there.
@@ -17,35 +17,35 @@ from torchlike._runtime import targets
 from torchlike.distributed.reductions import reduced, reduced_of_parts
 
 AXIS = "ranks"
-Body = Callable[..., tuple[Any, ...]]
+Kernel = Callable[..., tuple[Any, ...]]
 
 
-def all_reduce(op: str, size: int) -> Body:
-    """Return a body in which each array becomes the reduction of all ranks'."""
+def all_reduce(op: str, size: int) -> Kernel:
+    """Return a kernel in which each array becomes the reduction of all ranks'."""
     return lambda *arrays: tuple(reduced(x, op, AXIS, size) for x in arrays)
 
 
-def reduce(op: str, size: int, to: int) -> Body:
-    """Return a body in which the array of one rank becomes the reduction of all ranks'; the others'
+def reduce(op: str, size: int, to: int) -> Kernel:
+    """Return a kernel in which one rank's array becomes the reduction of all ranks'; the others'
     stay."""
 
-    def body(x: Any) -> tuple[Any, ...]:
+    def kernel(x: Any) -> tuple[Any, ...]:
         return (jnp.where(lax.axis_index(AXIS) == to, reduced(x, op, AXIS, size), x),)
 
-    return body
+    return kernel
 
 
-def only_at(rank: int) -> Body:
-    """Return a body that gives the array on one rank, zeros on the others."""
+def only_at(rank: int) -> Kernel:
+    """Return a kernel that gives the array on one rank, zeros on the others."""
     return lambda x: (jnp.where(lax.axis_index(AXIS) == rank, x, jnp.zeros_like(x)),)
 
 
-def broadcast(source: int, size: int) -> Body:
-    """Return a body in which each array becomes that of one rank: those that have it pass it on,
+def broadcast(source: int, size: int) -> Kernel:
+    """Return a kernel in which each array becomes that of one rank: those that have it pass it on,
     twice as many each time. A sum with zeros would lose the sign of -0.0, and not every dtype has
     one."""
 
-    def body(*arrays: Any) -> tuple[Any, ...]:
+    def kernel(*arrays: Any) -> tuple[Any, ...]:
         distance = (lax.axis_index(AXIS) - source) % size
         have = 1
         while have < size:
@@ -58,7 +58,7 @@ def broadcast(source: int, size: int) -> Body:
             have *= 2
         return arrays
 
-    return body
+    return kernel
 
 
 def all_gather(x: Any) -> tuple[Any, ...]:
@@ -66,18 +66,18 @@ def all_gather(x: Any) -> tuple[Any, ...]:
     return (lax.all_gather(x, AXIS, tiled=True),)
 
 
-def all_gather_list(size: int) -> Body:
-    """Return a body that gives all ranks' arrays, each by itself."""
+def all_gather_list(size: int) -> Kernel:
+    """Return a kernel that gives all ranks' arrays, each by itself."""
 
-    def body(x: Any) -> tuple[Any, ...]:
+    def kernel(x: Any) -> tuple[Any, ...]:
         every = lax.all_gather(x, AXIS)
         return tuple(every[i] for i in range(size))
 
-    return body
+    return kernel
 
 
-def scatter(source: int) -> Body:
-    """Return a body that gives this rank's one of one rank's arrays."""
+def scatter(source: int) -> Kernel:
+    """Return a kernel that gives this rank's one of one rank's arrays."""
     return lambda *arrays: (lax.all_to_all(jnp.stack(arrays), AXIS, 0, 0)[source],)
 
 
@@ -92,26 +92,26 @@ def all_to_all_list(*arrays: Any) -> tuple[Any, ...]:
     return tuple(found[i] for i in range(len(arrays)))
 
 
-def reduce_scatter(op: str, size: int) -> Body:
-    """Return a body that gives this rank's row of the reduction of all ranks' arrays, which have a
+def reduce_scatter(op: str, size: int) -> Kernel:
+    """Return a kernel that gives this rank's row of the reduction of all arrays, which have a
     row for each."""
 
-    def body(x: Any) -> tuple[Any, ...]:
+    def kernel(x: Any) -> tuple[Any, ...]:
         if op == "SUM" and not targets.is_cpu():
             return (lax.psum_scatter(x, AXIS, tiled=True)[0],)
         return (reduced_of_parts(lax.all_to_all(x, AXIS, 0, 0), op, size),)
 
-    return body
+    return kernel
 
 
-def reduce_scatter_list(op: str, size: int) -> Body:
-    """Return a body that does ``reduce_scatter`` of rows that are given each by itself."""
+def reduce_scatter_list(op: str, size: int) -> Kernel:
+    """Return a kernel that does ``reduce_scatter`` of rows that are given each by itself."""
     whole = reduce_scatter(op, size)
     return lambda *rows: whole(jnp.stack(rows))
 
 
-def ballast(axes: str | tuple[str, ...] = AXIS) -> jax.Array:
-    """Compute a result that nobody needs, of 2,048 products. XLA's CPU client computes a program of
+def force_async_dispatch(axes: str | tuple[str, ...] = AXIS) -> jax.Array:
+    """Return a result that nobody needs, of 2,048 products. XLA's CPU client computes a program of
     less than 1,000 operations at once, in the thread that asks for it: that would wait for the
     other ranks without end and without hearing of signals."""
     return jnp.arange(2048, dtype=jnp.float32) * lax.axis_index(axes).astype(jnp.float32)

@@ -1,4 +1,4 @@
-"""What processes do with each other without a program: barriers by the store, exchanges of tensors
+"""What processes exchange without a program: barriers by the store, exchanges of tensors
 whose shapes differ by the mailbox.
 """
 

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from torchlike._runtime.meeting.errors import DistStoreError, QueueEmptyError
+from torchlike._runtime.rendezvous.errors import DistStoreError, QueueEmptyError
 
 
 def names(keys: Sequence[str]) -> str:

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._utils import ExceptionWrapper
-from torchlike.utils.data.processes import parcels
-from torchlike.utils.data.processes.links import Closed, ready
-from torchlike.utils.data.processes.staff import Job, WorkerProcess
+from torchlike.utils.data.processes import messages
+from torchlike.utils.data.processes.channel import Closed, ready
 from torchlike.utils.data.processes.worker import BATCH, ENDED, ERROR, RESUMED
+from torchlike.utils.data.processes.worker_pool import Job, WorkerProcess
 
 #: Seconds after which a worker is asked for that says nothing.
 _LOOK = 1.0
@@ -37,7 +37,7 @@ class _Task:
         self.what: Any = None
 
 
-class Workers:
+class Scheduler:
     """The workers of a loader, for one pass or (``persistent``) for all: an iterator over a pass's
     batches.
 
@@ -58,16 +58,16 @@ class Workers:
     ) -> None:
         self._ahead, self._in_order, self._timeout = ahead, in_order, timeout
         self._persistent = persistent
-        self._staff: list[WorkerProcess] = []
-        self._finalizer = weakref.finalize(self, _dismiss, self._staff)
+        self._workers: list[WorkerProcess] = []
+        self._finalizer = weakref.finalize(self, _dismiss, self._workers)
         for place in range(count):
-            self._staff.append(job.start(place, count, seed))
+            self._workers.append(job.start(place, count, seed))
         self._begun = False
         self._failed: BaseException | None = None
 
     @property
     def pids(self) -> list[int]:
-        return [worker.pid for worker in self._staff]
+        return [worker.pid for worker in self._workers]
 
     @property
     def is_usable(self) -> bool:
@@ -76,7 +76,7 @@ class Workers:
 
     def begin(self, jobs: Iterator[Any]) -> None:
         """Begin a pass. What was under way of the one before is given up."""
-        count = len(self._staff)
+        count = len(self._workers)
         self._come: list[tuple[int, int, int, Any]] = []
         if self._begun:
             self._resume()
@@ -91,10 +91,10 @@ class Workers:
             self._post()
 
     def _resume(self) -> None:
-        for worker in self._staff:
+        for worker in self._workers:
             worker.post(None, None)
-        waiting = set(range(len(self._staff)))
-        self._active = [True] * len(self._staff)
+        waiting = set(range(len(self._workers)))
+        self._active = [True] * len(self._workers)
         while waiting:
             place, kind, *_ = self._receive()
             if kind == RESUMED:
@@ -106,14 +106,14 @@ class Workers:
             place = self._next_place()
             if place is None:
                 return
-            self._staff[place].post(self._sent, job)
+            self._workers[place].post(self._sent, job)
             self._tasks[self._sent] = _Task(place)
             self._loads[place] += 1
             self._sent += 1
             return
 
     def _next_place(self) -> int | None:
-        count = len(self._staff)
+        count = len(self._workers)
         active = sum(self._active)
         for place in itertools.islice(self._turns, count):
             if not self._active[place]:
@@ -122,7 +122,7 @@ class Workers:
                 return place
         return None
 
-    def __iter__(self) -> Workers:
+    def __iter__(self) -> Scheduler:
         return self
 
     def __next__(self) -> Any:
@@ -164,7 +164,7 @@ class Workers:
         turns."""
         self._active[place] = False
         if not self._persistent:
-            _dismiss([self._staff[place]])
+            _dismiss([self._workers[place]])
         self._post()
 
     def _result(self, task: _Task) -> Any:
@@ -187,35 +187,39 @@ class Workers:
             left = _LOOK if late is None else min(_LOOK, late - time.monotonic())
             if left < 0:
                 self._fail(f"DataLoader timed out after {self._timeout} seconds")
-            links = {id(self._staff[i].link): i for i, here in enumerate(self._active) if here}
-            found = ready([self._staff[i].link for i in links.values()], max(left, 0.0))
-            gone = [links[id(link)] for link in found if not self._read(links[id(link)])]
+            channels = {
+                id(self._workers[i].channel): i for i, here in enumerate(self._active) if here
+            }
+            found = ready([self._workers[i].channel for i in channels.values()], max(left, 0.0))
+            gone = [
+                channels[id(channel)] for channel in found if not self._read(channels[id(channel)])
+            ]
             if not found:
-                gone = [i for i in links.values() if self._staff[i].code() is not None]
+                gone = [i for i in channels.values() if self._workers[i].code() is not None]
             if gone and not self._come:
-                self._fail_for([self._staff[i] for i in gone])
+                self._fail_for([self._workers[i] for i in gone])
         return self._come.pop(0)
 
     def _read(self, place: int) -> bool:
         """Take what has come from a worker, and return whether it is still there."""
-        worker = self._staff[place]
+        worker = self._workers[place]
         try:
-            messages = worker.link.received()
+            received = worker.channel.received()
         except Closed:
             return False
-        for body, descriptors in messages:
+        for body, descriptors in received:
             self._come.append((place, *self._opened(worker, body, descriptors)))
         return True
 
     def _opened(self, worker: WorkerProcess, body: bytes, descriptors: list[int]) -> Any:
         try:
-            return parcels.unpacked(body[8:], descriptors, worker.received)
+            return messages.unpack(body[8:], descriptors, worker.received)
         except Exception as error:  # a class that is not to be found here
             return ERROR, int.from_bytes(body[:8], "little", signed=True), error
 
     def _fail_for(self, gone: list[WorkerProcess]) -> None:
         pids = ", ".join(str(worker.pid) for worker in gone)
-        how = "; ".join(_told(worker.code(2.0)) for worker in gone)
+        how = "; ".join(_describe_exit(worker.code(2.0)) for worker in gone)
         self._fail(f"DataLoader worker (pid(s) {pids}) exited unexpectedly ({how})")
 
     def _fail(self, message: str) -> None:
@@ -228,7 +232,7 @@ class Workers:
         self._finalizer()
 
 
-def _told(code: int | None) -> str:
+def _describe_exit(code: int | None) -> str:
     if code is None:
         return "how is not known"
     if code >= 0:
@@ -239,9 +243,9 @@ def _told(code: int | None) -> str:
     return f"killed by signal {code}"
 
 
-def _dismiss(staff: list[WorkerProcess]) -> None:
-    """End workers by themselves: each finds its link closed; one that does not is killed."""
-    for worker in staff:
-        worker.link.close()
-    for server in {id(worker.server): worker.server for worker in staff}.values():
-        server.end([worker.pid for worker in staff if worker.server is server])
+def _dismiss(workers: list[WorkerProcess]) -> None:
+    """End workers by themselves: each finds its channel closed; one that does not is killed."""
+    for worker in workers:
+        worker.channel.close()
+    for server in {id(worker.server): worker.server for worker in workers}.values():
+        server.end([worker.pid for worker in workers if worker.server is server])

@@ -1,4 +1,4 @@
-"""Objects on their way to another process: a pickle, and the memory of tensors beside it.
+"""Messages that carry objects to another process: a pickle, and the memory of tensors beside it.
 
 Arrays and tensors do not pass through the pickle. Where they are large, they and the pickle lie in
 one shared block, whose descriptor is sent; a tensor that is in shared memory already is sent by its
@@ -25,7 +25,7 @@ from torchlike._runtime import shared_memory
 from torchlike._runtime.shared_memory import Block, aligned
 from torchlike.tensor import Tensor
 from torchlike.utils.data.processes import by_value
-from torchlike.utils.data.processes.rooms import Received, Rooms, room_of
+from torchlike.utils.data.processes.shared_memory_pool import Received, SharedMemoryPool, lease_of
 
 #: Up to so many bytes an object goes through the socket: a block costs 40 µs on each side.
 _INLINE = 1 << 14
@@ -33,18 +33,18 @@ _INLINE = 1 << 14
 _LEAST = 1 << 9
 
 
-class _ParcelPickler(by_value.Pickler):
-    def __init__(self, file: Any, rooms: Rooms | None, whole: bool) -> None:
+class _MessagePickler(by_value.Pickler):
+    def __init__(self, file: Any, pool: SharedMemoryPool | None, whole: bool) -> None:
         self.buffers: list[Any] = []
         # No method of this object, which would refer to itself: the memory that it refers to is to
         # be free at once.
         keep = functools.partial(_keep, self.buffers)
-        super().__init__(file, back=rooms is not None, buffer_callback=keep)
+        super().__init__(file, back=pool is not None, buffer_callback=keep)
         self.blocks: list[Block] = []
         #: Memory of which a view was sent without the rest, and how many tensors are on each.
         self.cut: set[int] = set()
         self.tensors_on: collections.Counter[int] = collections.Counter()
-        self._rooms, self._whole = rooms, whole
+        self._pool, self._whole = pool, whole
         self._places: dict[int, int] = {}
 
     def reducer_override(self, obj: Any) -> Any:
@@ -52,10 +52,10 @@ class _ParcelPickler(by_value.Pickler):
             return self._tensor(obj)
         if isinstance(obj, Storage):
             return self._storage(obj)
-        if type(obj) is np.ndarray and self._rooms is not None:
-            found = self._in_room(obj)
+        if type(obj) is np.ndarray and self._pool is not None:
+            found = self._in_pool(obj)
             if found is not None:
-                return _array_in_room, (*found, obj.dtype, obj.shape)
+                return _array_in_pool, (*found, obj.dtype, obj.shape)
         return super().reducer_override(obj)
 
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
@@ -89,17 +89,17 @@ class _ParcelPickler(by_value.Pickler):
             start = shared_memory.offset_in(shared, values)
             strides = tuple(n // values.itemsize for n in values.strides)
             return _shared_storage, (place, start, dtype, values.shape, strides, storage.strides)
-        found = None if self._rooms is None else self._in_room(values)
+        found = None if self._pool is None else self._in_pool(values)
         if found is not None:
-            return _storage_in_room, (*found, dtype, values.shape, storage.strides)
+            return _storage_in_pool, (*found, dtype, values.shape, storage.strides)
         flat: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         return _storage_of, (pickle.PickleBuffer(flat), dtype, values.shape, storage.strides)
 
-    def _in_room(self, values: np.ndarray) -> tuple[Any, ...] | None:
-        room = room_of(values)
-        if room is None or not values.flags.c_contiguous or self._rooms is None:
+    def _in_pool(self, values: np.ndarray) -> tuple[Any, ...] | None:
+        lease = lease_of(values)
+        if lease is None or not values.flags.c_contiguous or self._pool is None:
             return None
-        return self._rooms.lend(room), room.offset_of(values)
+        return self._pool.lend(lease), lease.offset_of(values)
 
 
 def _keep(buffers: list[Any], buffer: pickle.PickleBuffer) -> bool:
@@ -113,42 +113,46 @@ def _keep(buffers: list[Any], buffer: pickle.PickleBuffer) -> bool:
 
 
 class _Unpacking(threading.local):
-    """The parcel that this thread unpacks."""
+    """The message that this thread unpacks."""
 
     blocks: list[Block]
-    rooms: Received
+    pool: Received
 
 
 _here = _Unpacking()
 
 
-def packed(obj: Any, rooms: Rooms | None = None) -> tuple[bytes, list[int], list[Any], set[str]]:
+def pack(
+    obj: Any, pool: SharedMemoryPool | None = None
+) -> tuple[bytes, list[int], list[Any], set[str]]:
     """Pack an object into the bytes of a message and its descriptors, what must live until those
     are sent, and the modules that the receiver will import.
 
-    ``rooms``: where a worker's batches lie, which it uses again. Raises what ``pickle`` does.
+    ``pool``: where a worker's batches lie, which it uses again. Raises what ``pickle`` does.
     """
     try:
-        file, pickler = _pickled(obj, rooms, False)
+        file, pickler = _pickled(obj, pool, False)
         if any(pickler.tensors_on[storage] > 1 for storage in pickler.cut):
-            if rooms is not None:
-                rooms.take_back()
-            file, pickler = _pickled(obj, rooms, True)
+            if pool is not None:
+                pool.take_back()
+            file, pickler = _pickled(obj, pool, True)
     except BaseException:
-        if rooms is not None:
-            rooms.take_back()
+        if pool is not None:
+            pool.take_back()
         raise
-    return _laid_out(file.getbuffer(), pickler, rooms)
+    return _laid_out(file.getbuffer(), pickler, pool)
 
 
-def _pickled(obj: Any, rooms: Rooms | None, whole: bool) -> tuple[io.BytesIO, _ParcelPickler]:
+def _pickled(
+    obj: Any, pool: SharedMemoryPool | None, whole: bool
+) -> tuple[io.BytesIO, _MessagePickler]:
     file = io.BytesIO()
-    pickler = _ParcelPickler(file, rooms, whole)
+    pickler = _MessagePickler(file, pool, whole)
     pickler.dump(obj)
     return file, pickler
 
 
-def _laid_out(body: Any, pickler: _ParcelPickler, rooms: Rooms | None) -> Any:
+def _laid_out(body: Any, pickler: _MessagePickler, pool: SharedMemoryPool | None) -> Any:
     parts = [body, *pickler.buffers]
     head: dict[str, Any] = {"sizes": [part.nbytes for part in parts]}
     descriptors = [block.descriptor for block in pickler.blocks]
@@ -158,17 +162,17 @@ def _laid_out(body: Any, pickler: _ParcelPickler, rooms: Rooms | None) -> Any:
         head["inline"] = [bytes(part) for part in parts]
     else:
         need = sum(map(aligned, head["sizes"]))
-        if rooms is None:
+        if pool is None:
             block: Any = shared_memory.allocate(need)
             descriptors.append(block.descriptor)
             keep.append(block)
         else:
-            block = rooms.room(need)
-            head["room"] = rooms.lend(block)
+            block = pool.allocate(need)
+            head["block"] = pool.lend(block)
         _fill(np.asarray(block), parts)
-    if rooms is not None:
-        head["lent"] = rooms.lent()
-        new, head["dropped"] = rooms.gone()
+    if pool is not None:
+        head["lent"] = pool.lent()
+        new, head["dropped"] = pool.commit()
         descriptors += new
     return pickle.dumps(head), descriptors, keep, pickler.modules
 
@@ -180,29 +184,29 @@ def _fill(memory: np.ndarray, parts: list[Any]) -> None:
         start += aligned(part.nbytes)
 
 
-def unpacked(
-    body: bytes, descriptors: list[int], rooms: Received | None = None, *, private: bool = False
+def unpack(
+    body: bytes, descriptors: list[int], pool: Received | None = None, *, private: bool = False
 ) -> Any:
     """Unpack the object of a message. ``private``: writes to its memory are seen by nobody else;
     the descriptors are closed, or kept by blocks that stay shared."""
     head = pickle.loads(body)
     shared, others = descriptors[: head["shared"]], descriptors[head["shared"] :]
     _here.blocks = [shared_memory.attach(d) for d in shared]
-    if rooms is not None:
-        _here.rooms = rooms
-        rooms.arrived(head["lent"], others, head["dropped"])
+    if pool is not None:
+        _here.pool = pool
+        pool.receive(head["lent"], others, head["dropped"])
     try:
         if "inline" in head:
             first, *rest = head["inline"]
             parts: list[Any] = [first, *map(bytearray, rest)]
         else:
-            room: Any = rooms.borrowed(head["room"]) if rooms else _mapped(others[0], private)
-            parts = _cut(np.asarray(room), head["sizes"])
+            lease: Any = pool.borrowed(head["block"]) if pool else _mapped(others[0], private)
+            parts = _cut(np.asarray(lease), head["sizes"])
         return pickle.loads(parts[0], buffers=parts[1:])
     finally:
         _here.__dict__.clear()
-        if rooms is not None:
-            rooms.unpacked()
+        if pool is not None:
+            pool.release()
 
 
 def _cut(memory: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
@@ -245,12 +249,12 @@ def _shared_storage(
     return made
 
 
-def _array_in_room(number: int, start: int, dtype: Any, shape: Any) -> np.ndarray:
-    return _here.rooms.borrowed(number).array(dtype, shape, start)
+def _array_in_pool(number: int, start: int, dtype: Any, shape: Any) -> np.ndarray:
+    return _here.pool.borrowed(number).array(dtype, shape, start)
 
 
-def _storage_in_room(number: int, start: int, dtype: Any, shape: Any, strides: Any) -> Storage:
-    return _storage(_array_in_room(number, start, dtype.numpy, shape), strides)
+def _storage_in_pool(number: int, start: int, dtype: Any, shape: Any, strides: Any) -> Storage:
+    return _storage(_array_in_pool(number, start, dtype.numpy, shape), strides)
 
 
 def _rebuilt_view(storage: Storage, requires_grad: bool) -> Tensor:

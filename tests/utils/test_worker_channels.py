@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from torchlike.utils.data.processes import links, staff
+from torchlike.utils.data.processes import worker_pool
+from torchlike.utils.data.processes.channel import Channel, Closed, pair
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="over Unix sockets")
 
@@ -28,27 +29,27 @@ class Interrupting:
 
 
 def test_what_a_finalizer_posts_waits_for_its_turn():
-    mine, theirs = links.pair()
+    mine, theirs = pair()
     mine._end = Interrupting(mine._end, lambda: mine.post(b"second"))
     mine.post(b"first")
-    other = links.Link(theirs)
+    other = Channel(theirs)
     assert [body for body, _ in other.wait(5)] == [b"first", b"second"]
     mine.close()
-    with pytest.raises(links.Closed):
+    with pytest.raises(Closed):
         other.wait(5)
     other.close()
 
 
 def test_a_number_of_a_process_that_comes_again_is_another_process():
-    mine, theirs = links.pair()
-    server = staff.WorkerServer.__new__(staff.WorkerServer)
-    server._lock, server._link, server._pids, server._codes = threading.RLock(), mine, [], {}
-    link = links.Link(theirs)
+    mine, theirs = pair()
+    server = worker_pool.WorkerServer.__new__(worker_pool.WorkerServer)
+    server._lock, server._channel, server._pids, server._codes = threading.RLock(), mine, [], {}
+    end = Channel(theirs)
     for told in ({"started": 7}, {"ended": 7, "code": 0}):
-        link.post(pickle.dumps(told))
+        end.post(pickle.dumps(told))
     assert server.fork({}, []) == 7
     assert server.code(7, 5) == 0
-    link.post(pickle.dumps({"started": 7}))
+    end.post(pickle.dumps({"started": 7}))
     assert server.fork({}, []) == 7
     assert server.code(7) is None
-    link.close()
+    end.close()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._extensions import together
+from torchlike._extensions import foreach
 from torchlike._ops.elementwise.pointwise import mul
 from torchlike.compiler import set_first_calls
 
@@ -22,8 +22,8 @@ def way(request):
 def calls(monkeypatch):
     """How often many tensors were taken at once."""
     found = []
-    forms = together._forms
-    monkeypatch.setattr(together, "_forms", lambda *a: found.append(a) or forms(*a))
+    forms = foreach._forms
+    monkeypatch.setattr(foreach, "_forms", lambda *a: found.append(a) or forms(*a))
     return found
 
 
@@ -32,7 +32,7 @@ def test_each_is_written(monkeypatch):
     at_once = calls(monkeypatch)
     many = tensors((3,), (2, 2), ())
     versions = [t._version for t in many]
-    together.update_all(mul.spec, many, [torch.tensor(0.5)])
+    foreach.update_all(mul.spec, many, [torch.tensor(0.5)])
     for t, expected in zip(many, tensors((3,), (2, 2), ()), strict=True):
         np.testing.assert_array_equal(t.numpy(), expected.numpy() * 0.5)
     assert [t._version for t in many] == [v + 1 for v in versions]
@@ -43,7 +43,7 @@ def test_each_is_written(monkeypatch):
 def test_arrays_that_others_hold_keep_their_values(monkeypatch):
     many = tensors((64,), (8, 8))
     held = many[1].jax()
-    together.update_all(mul.spec, many, [2.0])
+    foreach.update_all(mul.spec, many, [2.0])
     np.testing.assert_array_equal(held, np.arange(1.0, 65.0).reshape(8, 8))
     np.testing.assert_array_equal(many[1].numpy(), 2 * np.asarray(held))
 
@@ -67,7 +67,7 @@ def _of_numpy():
 def test_others_are_written_one_at_a_time(make, monkeypatch):
     at_once = calls(monkeypatch)
     many, expected = make(), make()
-    together.update_all(mul.spec, many, [3.0])
+    foreach.update_all(mul.spec, many, [3.0])
     for t in expected:
         t.mul_(3.0)
     for t, e in zip(many, expected, strict=True):
@@ -79,7 +79,7 @@ def test_what_requires_grad_is_recorded(monkeypatch):
     at_once = calls(monkeypatch)
     x = torch.ones(2, requires_grad=True)
     many = [x * 1, x * 2]
-    together.update_all(mul.spec, many, [torch.tensor(3.0)])
+    foreach.update_all(mul.spec, many, [torch.tensor(3.0)])
     (many[0] + many[1]).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), [9, 9])
     assert not at_once
@@ -89,7 +89,7 @@ def test_a_tensor_of_inference_mode_is_refused():
     with torch.inference_mode():
         many = [torch.ones(2), torch.ones(2)]
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
-        together.update_all(mul.spec, many, [2.0])
+        foreach.update_all(mul.spec, many, [2.0])
 
 
 @pytest.mark.usefixtures("way")

@@ -1,4 +1,4 @@
-"""Tensors on the other side of a crossing, in programs over processes, with gradients that cross
+"""Tensors on the other side of a transfer, in programs over processes, with gradients that come
 back."""
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import modes
 from torchlike.autograd.function import Function
-from torchlike.distributed.crossings import Body, Side, own_side, shared, side_of
 from torchlike.distributed.groups import get_world_size, is_initialized
 from torchlike.distributed.reductions import reduced
-from torchlike.distributed.scoped_programs import cross, mesh_of_those
+from torchlike.distributed.scoped_programs import mesh_of_those, transfer
 from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.transfers import Body, Side, own_side, shared, side_of
 from torchlike.tensor import Tensor, wrap
 
 #: What is reduced: how, along which axes of the mesh, of how many processes.
 Sums = tuple[tuple[str, tuple[str, ...], int], ...]
 
 
-class Crossing(NamedTuple):
-    """How a value crosses: how it lies before and after, and what a process does with its part."""
+class TransferSpec(NamedTuple):
+    """How a value lies before and after a transfer, and what a process does with its part."""
 
-    given: Side
-    made: Side
+    before: Side
+    after: Side
     body: Body
 
 
@@ -35,31 +35,31 @@ def as_it_is(x: Any, met: bool) -> tuple[Any, ...]:
     return (x,)
 
 
-class Crossed(Function):
-    """A tensor on the other side of a crossing, whose gradient comes ``back``."""
+class Transfer(Function):
+    """A tensor on the other side of a transfer, whose gradient comes ``back``."""
 
     @staticmethod
     def forward(
-        ctx: Any, t: Tensor, name: str, mesh: Mesh, there: Crossing, back: Crossing
+        ctx: Any, t: Tensor, name: str, mesh: Mesh, there: TransferSpec, back: TransferSpec
     ) -> Tensor:
         ctx.name, ctx.mesh, ctx.back = name, mesh, back
-        return Crossed.across(t, name, mesh, there)
+        return Transfer.across(t, name, mesh, there)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-        found = Crossed.across(g, f"the gradient of {ctx.name}", ctx.mesh, ctx.back)
+        found = Transfer.across(g, f"the gradient of {ctx.name}", ctx.mesh, ctx.back)
         return found, None, None, None, None
 
     @staticmethod
-    def across(t: Tensor, name: str, mesh: Mesh, way: Crossing) -> Tensor:
-        (found,) = cross(
+    def across(t: Tensor, name: str, mesh: Mesh, way: TransferSpec) -> Tensor:
+        (found,) = transfer(
             modes.the_capture(),
             mesh,
             name,
             [t._read()],
             way.body,
-            [way.given],
-            [way.made],
+            [way.before],
+            [way.after],
             [t.dtype.numpy],
         )
         return wrap(found)
@@ -86,10 +86,14 @@ def whole(t: Tensor, sharding: NamedSharding | None, sums: Sums) -> Tensor | Non
             x = reduced(x, op, axes, size)
         return (_own_part(x, lies, mesh),)
 
-    there = Crossing(Side(found.own, PartitionSpec(), shape), own, as_it_is)
+    there = TransferSpec(Side(found.own, PartitionSpec(), shape), own, as_it_is)
     gathered = moved(t, replicated, sharding)
-    return Crossed.apply(
-        gathered, "full_tensor()", mesh, there, Crossing(own, Side(found.own, lies, shape), back)
+    return Transfer.apply(
+        gathered,
+        "full_tensor()",
+        mesh,
+        there,
+        TransferSpec(own, Side(found.own, lies, shape), back),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a transformer's encoder does in evaluation without gradients: padding is left out.
+"""The padding fast path: an encoder in evaluation without gradients leaves padding out.
 
 PyTorch packs the sequences into nested tensors there, and what comes out is padded with zeros. Here
 the layers see all positions with the padding masked, which gives the others the same values, and
@@ -30,7 +30,7 @@ def get_fastpath_enabled() -> bool:
     return _enabled
 
 
-def may_leave_out(layer: Any, layer_type: type) -> bool:
+def has_padding_fast_path(layer: Any, layer_type: type) -> bool:
     """Return whether an encoder of copies of this layer leaves padding out at all; asked once, when
     it is made."""
     return (
@@ -52,7 +52,7 @@ def _wants_gradients(layer: Any, src: Tensor) -> bool:
     return is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
-def left_out(encoder: Any, src: Tensor, mask: Any, padding: Tensor | None) -> Tensor | None:
+def padded_positions(encoder: Any, src: Tensor, mask: Any, padding: Tensor | None) -> Tensor | None:
     """Return which positions (N, S) this call of an encoder leaves out, or None where it leaves out
     none.
 
