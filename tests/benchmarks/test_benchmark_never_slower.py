@@ -77,9 +77,7 @@ def test_lines_over_their_limits_are_told_with_their_reasons():
     ]
     without, known = never_slower.verdicts(lines)
     assert without == ["slow: 1.20 × eager, 1.20 × jax"]
-    assert [text.partition(" (")[0] for text in known] == [
-        "rows small: cummax · diff: 2.00 × eager"
-    ]
+    assert [text.partition(" (")[0] for text in known] == ["rows small: cummax: 2.00 × eager"]
 
 
 def test_every_reason_is_of_a_function():

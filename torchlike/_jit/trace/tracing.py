@@ -30,6 +30,7 @@ from torchlike._jit.guards.guard import MISSING, describe, same
 from torchlike._jit.guards.sources import (
     HostValue,
     InputSource,
+    PlaceSlot,
     TracedNumber,
     ViewOffset,
     slot_value,
@@ -228,6 +229,8 @@ class Tracing:
         compared with it, and those whose placeholder, or a view of it, the body put somewhere
         outside."""
         used = {id(s) for s in (*self.capture.cells.inputs, *self.capture.cells.written)}
+        if not self.results.cacheable:  # what the body put somewhere stays there
+            self._note_held_arguments(tensors_held(self.outside.values(), self._is_own))
         return (
             self.compared_arguments()
             | self._held_arguments
@@ -449,14 +452,22 @@ class Tracing:
         """Record tensors that are held outside: the first call gives them values, history and
         memory."""
         capture = self.capture
-        for t in tensors:
-            argument = capture.placeholders.get(id(t), self._position.get(id(t._storage), -1))
-            if argument >= 0:
-                self._held_arguments.add(argument)
-            elif capture.is_adopted(t) or (
+        for t in self._note_held_arguments(tensors):
+            if capture.is_adopted(t) or (
                 capture.is_created(t._storage) and isinstance(t._storage.cell, core.Tracer)
             ):
                 self.results.kept.append(self.outputs.tensor(t))
+
+    def _note_held_arguments(self, tensors: list[Tensor]) -> list[Tensor]:
+        """Note which arguments the body has put somewhere outside, and return the other tensors."""
+        others = []
+        for t in tensors:
+            held = self.capture.placeholders.get(id(t), self._position.get(id(t._storage), -1))
+            if held >= 0:
+                self._held_arguments.add(held)
+            else:
+                others.append(t)
+        return others
 
     def _check_kept(self) -> None:
         """Find the tensors that were made inside and are kept outside by other means than results
@@ -579,7 +590,11 @@ class Tracing:
     def undo_changes(self) -> None:
         """Put Python's objects back as they were, where each call of the program, the first among
         them, makes the changes: guards are on what the body found."""
-        if self.results.cacheable and self.outside.changes:
+        if not self.results.cacheable:
+            for slot in self.capture.bindings.slots.values():
+                if isinstance(slot, PlaceSlot):
+                    slot.is_changed_already = True
+        elif self.outside.changes:
             self.results.outside = tuple(self.outside.changes)
             self.capture.bindings.restore_attributes()
             self.capture.observer.restore()

@@ -20,7 +20,6 @@ __all__ = [
     "SHAPES",
     "InPlaceProgram",
     "ModuleCase",
-    "Program",
     "dtypes",
     "indices",
     "modules",
