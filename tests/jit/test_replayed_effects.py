@@ -1,6 +1,7 @@
 """Counters and logs in a jitted body: kept once per compile where nothing can depend on them."""
 
 import collections
+from types import SimpleNamespace
 
 import pytest
 
@@ -186,3 +187,37 @@ def test_a_full_log_loses_its_oldest_entry():
         f(torch.ones(n))
         assert list(latest) == list(sizes[:i][-3:])
         assert not f.ran_eagerly
+
+
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_what_a_program_of_one_call_keeps_is_the_argument():
+    state = SimpleNamespace(held=None, optimizer=None)
+    weight = torch.nn.Parameter(torch.ones(2))
+
+    def step(x):
+        state.held = x
+        state.optimizer = torch.optim.SGD([weight], lr=0.1)  # made anew: for this call alone
+        return x * 2
+
+    compiled = torch.compile(step)
+    for _ in range(3):
+        x = torch.ones(2, requires_grad=True)
+        compiled(x)
+        assert state.held is x
+
+
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_a_program_of_one_call_finds_what_a_place_held_before():
+    weight = torch.nn.Parameter(torch.tensor([3.0, 4.0]))
+    state = SimpleNamespace(held=weight, optimizer=None)
+
+    def step(x):
+        y = x * state.held
+        state.held = x
+        state.optimizer = torch.optim.SGD([weight], lr=0.1)
+        return y, weight
+
+    found, same = torch.compile(step)(torch.tensor([1.0, 2.0]))
+    assert found.tolist() == [3.0, 8.0]
+    assert same is weight
+    assert state.held.tolist() == [1.0, 2.0]

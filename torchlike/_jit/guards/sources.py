@@ -107,12 +107,12 @@ class ValuePlace(Protocol):
 class PlaceSlot(Slot):
     """A place that held a tensor before the body changed it: what it holds is an input."""
 
-    __slots__ = ("is_changed_already", "place")
+    __slots__ = ("found", "place")
 
     def __init__(self, place: ValuePlace, initial: Tensor) -> None:
         self.place = place
-        #: Whether the body's change stays: in a program of one call, which finds what was before.
-        self.is_changed_already = False
+        #: What a program of one call finds, where the body's change stays.
+        self.found: Tensor | None = None
         self.owner = place.owner
         self.argument = -1
         self.name = place.label
@@ -125,7 +125,7 @@ class PlaceSlot(Slot):
         return True
 
     def value(self, arguments: Sequence[Any]) -> Any:
-        found = self.initial if self.is_changed_already else self.place.now()
+        found = self.place.now() if self.found is None else self.found
         # One with attributes of a user's, which code may ask for, is no input of the program's.
         return None if isinstance(found, Tensor) and not vars(found).keys() <= FIELDS else found
 

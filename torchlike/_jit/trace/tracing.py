@@ -593,7 +593,7 @@ class Tracing:
         if not self.results.cacheable:
             for slot in self.capture.bindings.slots.values():
                 if isinstance(slot, PlaceSlot):
-                    slot.is_changed_already = True
+                    slot.found = slot.initial
         elif self.outside.changes:
             self.results.outside = tuple(self.outside.changes)
             self.capture.bindings.restore_attributes()
