@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 #: Of PyTorch and of torchlike, below their folders.
-_DISPATCH = ("overrides.py", "_tensor.py", "tensor.py", "_core/")
+_DISPATCH = ("overrides.py", "_tensor.py", "tensor.py", "_core/", "_extensions/overrides/")
 
 
 @dataclass(frozen=True)
