@@ -55,8 +55,9 @@ _MOVES = frozenset(
         *("reshape", "squeeze", "expand_dims", "transpose"),
     )
 )
-#: Of them, those that read each element once.
+#: Of them, those that read each element once, and those that may read one several times.
 _WHOLE = frozenset(("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "rev"))
+_ELSEWHERE = _MOVES - _WHOLE
 _WINDOWS = frozenset(("reduce_window_sum", "reduce_window_max", "reduce_window_min"))
 #: Of a value and all that it is computed from in the same loop, at most so many operations.
 _LARGEST_CHAIN = 160
@@ -65,8 +66,12 @@ _WRITING, _APART = 6, 100_000
 #: Elements of the smallest value that is put apart.
 _SMALL = 1024
 #: Additions an element from which on a value that is read at the same places in several loops is
-#: put apart. XLA's own measure (operations that it holds for expensive) serves shorter ones.
-_LONG = 24
+#: put apart. XLA's own measure (operations that it holds for expensive) serves shorter ones,
+#: but for sums of shifted images: it counts no readings.
+_LONG, _LONG_OF_SHIFTED = 24, 4
+#: Places of a value that are told apart. A chain of shifted sums doubles them at each link; beyond,
+#: they count as one place that is read as often as all of them.
+_MOST_PLACES = 64
 
 
 @jax.custom_jvp
@@ -136,7 +141,9 @@ def _weight(step: _FlatEquation) -> int | None:
     """Return what an element of a step's result costs; None for what XLA computes apart."""
     if step.name in _CHEAP or step.name in _DEAR:
         return _DEAR.get(step.name, 1)
-    return 0 if step.name in _MOVES or step.name in _WINDOWS else None
+    if step.name in _ELSEWHERE:
+        return 1
+    return 0 if step.name in _WHOLE or step.name in _WINDOWS else None
 
 
 def _chains(steps: Sequence[_FlatEquation]) -> dict[Any, dict[int, int]]:
@@ -163,55 +170,88 @@ def _read(step: _FlatEquation, operand: Any) -> float:
     return 1
 
 
+class _Readers:
+    """Where each value of a program is read, and how often, in the loops that XLA would make.
+
+    A place is a number: that of a loop, of memory, or of a reading at another place in one.
+    """
+
+    def __init__(self, jaxpr: Any) -> None:
+        self._places: dict[Any, dict[int, float]] = {}
+        self._moved: set[Any] = set()  # values of which something is read elsewhere
+        self._numbers: dict[Any, int] = {}
+        for v in jaxpr.outvars:
+            if not is_literal(v):
+                self._places.setdefault(v, {})[self._place("memory")] = 1.0
+
+    def _place(self, name: Any) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def places(self, value: Any) -> dict[int, float]:
+        return self._places.get(value, {})
+
+    def moved(self, value: Any) -> bool:
+        return value in self._moved
+
+    def put_apart(self, value: Any) -> None:
+        """Note that a value is read from memory."""
+        self._places[value] = {self._place("memory"): 1.0}
+        self._moved.discard(value)
+
+    def read(self, step: _FlatEquation, number: int) -> None:
+        """Note what a step reads, after all steps behind it."""
+        here: dict[int, float] = {}
+        for result in step.results:
+            here |= self.places(result)
+        moved = not self._moved.isdisjoint(step.results)
+        for operand in {v for v in step.operands if v is not None}:
+            known = self._places.setdefault(operand, {})
+            if _weight(step) is None:
+                # A sum is a loop that reads; other operations read what is in memory.
+                loop = number if step.name.startswith("reduce_") else "memory"
+                known[self._place(loop)] = 1.0
+                continue
+            if step.name in _MOVES or step.name in _WINDOWS:
+                times = step.operands.count(operand) * _read(step, operand)
+                known |= {self._place((number, p)): often * times for p, often in here.items()}
+            else:
+                for place, often in here.items():
+                    known[place] = max(known.get(place, 0.0), often)
+            if moved or step.name in _ELSEWHERE or step.name in _WINDOWS:
+                self._moved.add(operand)
+            if len(known) > _MOST_PLACES:
+                self._places[operand] = {self._place(("many", number)): sum(known.values())}
+
+
 def _repeated(jaxpr: Any) -> set[Any]:
     """Return the variables of a program that are to be put apart."""
     steps = list(_steps(jaxpr, {}))
     chains = _chains(steps)
+    shifted = {i for i, step in enumerate(steps) if step.name in _ELSEWHERE}
     outermost = {v for eqn in jaxpr.eqns for v in eqn.outvars}
-    # For each value, where it is read and how often; whether any of it is read elsewhere.
-    places: dict[Any, dict[Any, float]] = {}
-    moved: set[Any] = set()
-    for v in jaxpr.outvars:
-        if not is_literal(v):
-            places.setdefault(v, {})["memory"] = 1.0
+    readers = _Readers(jaxpr)
     found: set[Any] = set()
     for i in range(len(steps) - 1, -1, -1):
-        step = steps[i]
-        here: dict[Any, float] = {}
-        for result in step.results:
-            own = places.get(result, {})
-            if result in outermost and _pays(result, own, chains.get(result, {}), result in moved):
+        for result in outermost.intersection(steps[i].results):
+            chain = chains.get(result, {})
+            least = _LONG_OF_SHIFTED if len(shifted.intersection(chain)) > 1 else _LONG
+            least = 0 if readers.moved(result) else least
+            if _pays(result, readers.places(result), chain, least):
                 found.add(result)
-                own = {"memory": 1.0}
-            here |= own
-        fused = _weight(step) is not None
-        for operand in {v for v in step.operands if v is not None}:
-            known = places.setdefault(operand, {})
-            if not fused:
-                # A sum is a loop that reads; other operations read what is in memory.
-                known[i if step.name.startswith("reduce_") else "memory"] = 1.0
-            elif step.name in _MOVES or step.name in _WINDOWS:
-                times = step.operands.count(operand) * _read(step, operand)
-                known |= {(i, place): often * times for place, often in here.items()}
-                if step.name not in _WHOLE:
-                    moved.add(operand)
-            else:
-                for place, often in here.items():
-                    known[place] = max(known.get(place, 0.0), often)
-                if not moved.isdisjoint(step.results) and not found.issuperset(step.results):
-                    moved.add(operand)
+                readers.put_apart(result)
+        readers.read(steps[i], i)
     return found
 
 
-def _pays(value: Any, places: dict[Any, float], chain: dict[int, int], moved: bool) -> bool:
-    """Return whether to compute a value once takes less than to compute it at all places."""
+def _pays(value: Any, places: dict[int, float], chain: dict[int, int], least: int) -> bool:
+    """Return whether to compute a value once takes less than to compute it at all places, if it
+    takes ``least`` cheap operations."""
     again = sum(places.values()) - 1
     if again < 0.5 or _size(value) < _SMALL or value.aval.dtype.kind not in "fiu":
         return False
-    cost = sum(chain.values())
-    if not moved and sum(w for w in chain.values() if w < 10) < _LONG:
+    if sum(w for w in chain.values() if w < 10) < least:
         return False
-    return (cost * again - _WRITING) * _size(value) >= _APART
+    return (sum(chain.values()) * again - _WRITING) * _size(value) >= _APART
 
 
 def _has_symbols(jaxpr: Any) -> bool:

@@ -466,12 +466,6 @@ add_method("backward", _backward_method)
 _backward_method.__name__ = "backward"
 
 
-def stop_boundary() -> int:
-    """Return the sequence number below which nodes lie outside the running capture (-1 without
-    one)."""
-    return modes.running_capture().first_sequence
-
-
 def zero_gradient(grad: Tensor) -> None:
     """Fill a gradient with zeros, and forget how it was computed. It may be a view, of a buffer for
     all gradients, unless it was recorded."""

@@ -137,9 +137,6 @@ class Residuals:
         leaves = [next(arrays) if i < 0 else operands[i] for i in where]
         return tree_util.tree_unflatten(treedef, leaves)
 
-    def operands_used(self) -> frozenset[int]:
-        return frozenset(i for i in self.plan[1] if i >= 0)
-
     def tree_flatten(self) -> tuple[tuple[jax.Array, ...], Plan]:
         return self.arrays, self.plan
 

@@ -28,10 +28,6 @@ from torchlike._runtime.patches import in_use
 LEAST = 2
 
 
-class Undecided(Exception):
-    """No program with symbols can be made of these sizes."""
-
-
 class SizeGuard(NamedTuple):
     """``left == right`` or ``left >= right`` is ``holds``."""
 

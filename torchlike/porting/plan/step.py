@@ -173,8 +173,3 @@ def _place(error: BaseException) -> str:
             found = f"{name}:{tb.tb_lineno}"
         tb = tb.tb_next
     return found or "in the step"
-
-
-def argument_tensors(args: Any, kwargs: Any) -> list[Tensor]:
-    """Return the tensors among the arguments."""
-    return [x for x in flatten_arguments(args, kwargs)[0] if isinstance(x, Tensor)]
