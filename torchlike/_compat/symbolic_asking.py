@@ -14,6 +14,7 @@ sym_max: a b
 sym_min: a b
 sym_not: a
 sym_ite: b t f
+sym_sum: *args
 sym_sqrt: a"""
 for _line in _TEXT.splitlines():
     asks(_line)(getattr(symbolic, _line.partition(":")[0]))

@@ -107,6 +107,10 @@ def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
     return [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
 
 
+@asks(
+    "backward: tensors | grad_tensors=None retain_graph=None create_graph=False inputs=None "
+    "/ grad_variables=None"
+)
 def backward(
     tensors: Any,
     grad_tensors: Any = None,

@@ -162,7 +162,8 @@ def _asking_code(
 
 def _make_ask(
     function: FunctionType, public: object, form: Form | None, operator: bool, enter: object = None
-) -> None:
+) -> FunctionType:
+    """Let a function ask, and return one that runs what it ran before."""
     plain = copy_of(function, function.__name__)
     if enter is None:
         enter = protocol.enter_operator if operator else protocol.enter
@@ -170,8 +171,8 @@ def _make_ask(
         enter = protocol.enter_maker
     function.__code__ = _asking_code(public, plain, form, function.__code__.co_freevars, enter)
     function.__defaults__ = function.__kwdefaults__ = None
-    _exchanged.append((function, plain))
     function.__wrapped__ = plain  # type: ignore[attr-defined]
+    return plain
 
 
 def attributes() -> Iterator[tuple[str, Any]]:
@@ -213,24 +214,22 @@ def functions(
                 yield space, name, value
 
 
-_also: list[tuple[FunctionType, Any]] = []
+#: The functions whose code was exchanged, with what they ran before: those of rooms above, and all
+#: others.
+_also: list[tuple[FunctionType, FunctionType]] = []
+_exchanged: list[tuple[FunctionType, FunctionType]] = []
 
 
 def asks(line: str) -> Callable[[protocol.Function], protocol.Function]:
-    """Return a decorator that registers a Python function of a room above as one that asks too,
-    passed on as ``line`` says (see ``python_signatures.py``)."""
+    """Return a decorator that lets a Python function of a room above ask too, passed on as ``line``
+    says (see ``python_signatures.py``). It asks from the start: unlike an op, it does not refuse
+    what is no tensor before it has done anything."""
 
     def mark(function: Any) -> protocol.Function:
-        _also.append((function, read(line)[1]))
-        if overrides.are_enabled():
-            _make_ask(function, function, _also[-1][1], False)
+        _also.append((function, _make_ask(function, function, read(line)[1], False)))
         return function
 
     return mark
-
-
-#: The functions whose code was exchanged, with what they ran before.
-_exchanged: list[tuple[FunctionType, FunctionType]] = []
 
 
 def undo() -> None:
@@ -267,7 +266,7 @@ def is_asked_now(
 @overrides.is_outermost.by
 def is_outermost(frame: FrameType | None) -> bool:
     """Return whether no public function stands between a frame and the user's code."""
-    codes = {plain.__code__ for _, plain in _exchanged}
+    codes = {plain.__code__ for _, plain in (*_also, *_exchanged)}
     while frame is not None and frame.f_globals.get("__name__", "").startswith("torchlike."):
         if frame.f_code in codes:
             return False
@@ -284,10 +283,9 @@ def of_rooms_above() -> list[Any]:
 def exchange() -> None:
     """Let all public functions, and Tensor's attributes, ask from now on."""
     with _lock:
-        done: set[int] = set()
+        done = {id(function) for function, _ in _also}
         chosen: list[tuple[FunctionType, Any, Any, bool]] = []
         forms = {space: table(space) for space in (*NAMESPACES, "Tensor")}
-        chosen += [(function, function, form, False) for function, form in _also]
         for space, name, function in functions(NAMESPACES):
             public: Any = function
             other = _REPORTED_FUNCTIONS.get(name, "") if space == "nn.functional" else ""
@@ -312,9 +310,10 @@ def exchange() -> None:
         for function, public, form, operator in chosen:
             if id(function) not in done:
                 done.add(id(function))
-                _make_ask(function, public, form, operator)
+                _exchanged.append((function, _make_ask(function, public, form, operator)))
         # Only ``__torch_dispatch__`` sees what is in no public namespace.
         hidden = [function for function in OP_FUNCTIONS if id(function) not in done]
         overrides.not_public.update(hidden)
         for function in hidden:
-            _make_ask(function, function, None, False, protocol.enter_below)
+            plain = _make_ask(function, function, None, False, protocol.enter_below)
+            _exchanged.append((function, plain))

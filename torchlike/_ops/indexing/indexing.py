@@ -375,7 +375,12 @@ def getitem(self: Tensor, item: Any) -> Tensor:
         if not -n <= item < n:
             raise IndexError(f"index {item} is out of bounds for dimension 0 with size {n}")
         return select(self, 0, item)
-    view, indices = take_apart(self, item)
+    try:
+        view, indices = take_apart(self, item)
+    except IndexError:
+        if not overrides.is_asked_now.get()(Tensor.__getitem__, _GETITEM, (item,), {}):
+            raise
+        return self[item]
     if indices is None:
         if view is self:
             host = unread(self)
@@ -389,6 +394,9 @@ def getitem(self: Tensor, item: Any) -> Tensor:
     found = index_op(view, used, layout)
     keep_gathered_order(found, view, used, layout)
     return found
+
+
+_GETITEM = getitem.__code__
 
 
 def keep_gathered_order(found: Tensor, view: Tensor, used: list[Tensor], layout: Any) -> None:
@@ -493,6 +501,25 @@ def _requires_grad(value: Any) -> bool:
 
 def setitem(self: Tensor, item: Any, value: Any) -> None:
     """Assign ``x[item] = value``, broadcast and cast."""
+    try:
+        _assign(self, item, value)
+    except (IndexError, TypeError):
+        if not overrides.is_asked_now.get()(Tensor.__setitem__, _SETITEM, (item, value), {}):
+            raise
+        self[item] = value
+
+
+_SETITEM = setitem.__code__
+
+
+def _is_assignable(value: Any) -> bool:
+    """Return whether a value that is no plain tensor or number may be one or many of them."""
+    return isinstance(value, (Tensor, list, tuple)) or any(
+        hasattr(value, name) for name in ("dtype", "__float__", "__index__", "__complex__")
+    )
+
+
+def _assign(self: Tensor, item: Any, value: Any) -> None:
     if isinstance(value, np.generic):
         value = value.item()
     one = value.numel() == 1 if isinstance(value, Tensor) else isinstance(value, _ONE_NUMBER)
@@ -501,7 +528,11 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
     view, indices = take_apart(self, item, window=_is_unrecorded(self, value))
     if (symbolic := casts.of_program(value)) is not None:
         value = wrap(casts.convert(symbolic, view.dtype.numpy))
-    if value is None or isinstance(value, (str, bytes)):
+    if (
+        value is None
+        or isinstance(value, (str, bytes))
+        or (type(value) not in overrides.PLAIN and not _is_assignable(value))
+    ):
         raise TypeError(
             f"can't assign a {type(value).__name__} to a torch.{dtypes.scalar_type(view.dtype)}"
             "Tensor"
