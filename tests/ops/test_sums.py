@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import torchlike as torch
 from torchlike._ops.reduce.sums import running
 
 SHAPES = [((20, 7), 1), ((20, 7), 0), ((2, 3000), 1), ((3000, 2), 0), ((300, 130), 1), ((1, 5), 1)]
@@ -41,3 +42,11 @@ def test_rows_of_some_length_are_added_in_one_loop_each():
     text = jax.jit(running, static_argnums=1).lower(x, 1).compile().as_text()
     assert "reduce-window" not in text
     assert '"known_trip_count":{"n":"128"' in text
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_long_running_sum_is_as_exact_as_single_precision_allows(compiled):
+    x = np.random.default_rng(0).random(200_000, dtype=np.float32)
+    cumsum = torch.jit(torch.cumsum) if compiled else torch.cumsum
+    found = cumsum(torch.tensor(x), 0)
+    np.testing.assert_allclose(found.numpy(), np.cumsum(x, dtype=np.float64), rtol=5e-7)

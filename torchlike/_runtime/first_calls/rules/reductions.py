@@ -74,8 +74,11 @@ def _cumulative(ufunc: np.ufunc) -> Rule:
         if is_half(dtype) or is_complex(dtype):
             raise NoNumpyRule("cumulative results in half precision or complex")
 
+        # One by one, sums in single precision lose a digit with each ten thousand elements.
+        wide = np.float64 if ufunc is np.add and dtype == np.float32 else dtype
+
         def along(x: Any) -> np.ndarray:
-            return ufunc.accumulate(x, axis=dim, dtype=dtype)
+            return ufunc.accumulate(x, axis=dim, dtype=wide).astype(dtype, copy=False)
 
         if backwards:
             return lambda x: np.flip(along(np.flip(x, dim)), dim)
