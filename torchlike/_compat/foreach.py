@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from torchlike._core.casts import NUMBERS
 from torchlike._core.dispatch.registry import export, names_with
 from torchlike._ops import functions
@@ -29,7 +31,7 @@ _BINARY = {
 #: What PyTorch's overloads call their second argument.
 _RIGHT = ("other", "scalar", "scalars", "tensor", "exponent")
 #: What stands for a list of itself.
-_FOR_ALL = (*NUMBERS, Tensor)
+_FOR_ALL = (*NUMBERS, np.number, Tensor)
 _LENGTHS = "Tensor lists must have the same number of tensors, got {} and {}"
 _EMPTY = "Tensor list must have at least one tensor."
 
@@ -56,7 +58,7 @@ def _rows(name: str, n: int, given: Any) -> Sequence[Any]:
     """Return an argument for each of ``n`` tensors: a list of as many tensors or numbers, a number
     or a 0-dim tensor for all, or a vector of numbers. RuntimeError where their number differs."""
     if isinstance(given, _FOR_ALL):
-        return [given] * n
+        return [given.item() if isinstance(given, np.number) else given] * n
     if not isinstance(given, (list, tuple)):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got "

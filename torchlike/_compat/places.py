@@ -92,6 +92,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "as_torch": "porting.as_torch",  # ours: documented under this name
     "classes": "library.classes",
     "cpu": "_compat.devices.cpu",
+    "distributed.rpc": {"is_available": "_compat.core._distributed_rpc"},
     "functional": FUNCTIONAL,
     "mps": "_compat.devices.mps",
     "mtia": "_compat.devices.mtia",
@@ -141,8 +142,8 @@ class PlaceFinder(MetaPathFinder):
             return None
         place = fullname[len(_PREFIX) :]
         if place in PLACES and module_of(place) is None:
-            is_package = any(other.startswith(f"{place}.") for other in PLACES)
-            return ModuleSpec(fullname, _NamesLoader(place), is_package=is_package)
+            # Always a package: what is refused below it (unsupported.py) is found there.
+            return ModuleSpec(fullname, _NamesLoader(place), is_package=True)
         real = module_of(place)
         if real is None or (place not in PLACES and importlib.util.find_spec(real) is None):
             return None

@@ -57,8 +57,8 @@ class FunctionCtx:
         self._materialize = inner._materialize
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors (or None) for backward, where ``ctx.saved_tensors`` gives them."""
-        _check_savable("save_for_backward", tensors)
+        """Keep tensors (or None) for backward, where ``ctx.saved_tensors`` gives them. Where the
+        call is recorded, anything else is a TypeError."""
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -377,6 +377,7 @@ class Function:
                     "a leaf Variable that requires grad has been used in an in-place operation."
                 )
             tape.check_in_place(t, True)
+        _check_savable("save_for_backward", ctx._to_save)
         inference_tensors.refuse_all(ctx._to_save)
         node = cls._backward_cls(cls, ctx, list(edges.values()))
         node.wanted = {i: (args[i].shape, args[i].dtype) for i in edges}

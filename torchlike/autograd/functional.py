@@ -12,6 +12,13 @@ from typing import Any
 
 from torchlike._ops.shape.joining import stack
 from torchlike.autograd.backward import grad
+from torchlike.autograd.functional_tuples import (
+    _as_tuple,
+    _construct_standard_basis_for,
+    _grad_postprocess,
+    _grad_preprocess,
+    _tuple_postprocess,
+)
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.tensor import Tensor
 
@@ -22,28 +29,11 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 _INPUT = "the input to the user-provided function is"
 
 
-def _as_tensors(values: Any, name: str, what: str) -> tuple[bool, tuple[Tensor, ...]]:
-    """Return whether a tuple was given, and the tensors. TypeError for anything else."""
-    many = isinstance(values, tuple)
-    found = values if many else (values,)
-    for i, t in enumerate(found):
-        if not isinstance(t, Tensor):
-            value = f"value at index {i}" if many else f"given {what}"
-            raise TypeError(
-                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
-                f"{value} has type {type(t)}."
-            )
-    return many, found
-
-
 def _inputs(inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Tensor, ...]]:
     """Return whether a tuple was given, and fresh tensors with the inputs' values, which require
-    grad: part of the outer graph only with ``create_graph``, and where that needs gradients."""
-    many, given = _as_tensors(inputs, name, "inputs")
-    return many, tuple(
-        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_()
-        for t in given
-    )
+    grad."""
+    many, given = _as_tuple(inputs, "inputs", name)
+    return many, _grad_preprocess(given, create_graph, True)
 
 
 def _vector(
@@ -56,7 +46,7 @@ def _vector(
                 f"The vector v can only be None if {of} a single Tensor with a single element."
             )
         return None
-    v_many, found = _as_tensors(v, name, "v")
+    v_many, found = _as_tuple(v, "v", name)
     if len(found) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}."
@@ -145,8 +135,7 @@ def _gradients(
 
 
 def _results(many: bool, tensors: Sequence[Tensor], create_graph: bool) -> Any:
-    found = tuple(t if create_graph else t.detach() for t in tensors)
-    return found if many else found[0]
+    return _tuple_postprocess(_grad_postprocess(tuple(tensors), create_graph), many)
 
 
 def vjp(
@@ -164,7 +153,7 @@ def vjp(
     """
     with enable_grad():
         many, x = _inputs(inputs, "vjp", create_graph)
-        y_many, y = _as_tensors(func(*x), "vjp", "outputs of the user-provided function")
+        y_many, y = _as_tuple(func(*x), "outputs of the user-provided function", "vjp")
         _check_outputs(y, strict)
         v = _vector(v, y, y_many, "vjp", "the user-provided function returns")
         found = _gradients(y, x, v, create_graph, strict)
@@ -186,7 +175,7 @@ def jvp(
     with enable_grad():
         many, x = _inputs(inputs, "jvp", create_graph)
         v = _vector(v, x, many, "jvp", _INPUT)
-        y_many, y = _as_tensors(func(*x), "jvp", "outputs of the user-provided function")
+        y_many, y = _as_tuple(func(*x), "outputs of the user-provided function", "jvp")
         _check_outputs(y, strict)
         found = _pushed(y, x, v, create_graph, strict, "The output", "jacobian")
     return _results(y_many, y, create_graph), _results(y_many, found, create_graph)
@@ -247,7 +236,7 @@ def jacobian(
         )
     with enable_grad():
         many, x = _inputs(inputs, "jacobian", create_graph)
-        y_many, y = _as_tensors(func(*x), "jacobian", "outputs of the user-provided function")
+        y_many, y = _as_tuple(func(*x), "outputs of the user-provided function", "jacobian")
         _check_outputs(y, strict)
         block_of = _mapped_jacobian_of if vectorize else _jacobian_of
         blocks = [block_of(t, i, x, create_graph, strict) for i, t in enumerate(y)]
@@ -277,8 +266,7 @@ def _mapped_jacobian_of(
     n = y.numel()
     if not n or not y.requires_grad:
         return _jacobian_of(y, i, x, create_graph, strict)
-    unit = y.detach().new_zeros((n, n))
-    unit.diagonal().fill_(1)
+    (unit,) = _construct_standard_basis_for((y,), (n,))
     found = grad(
         (y,),
         x,
@@ -298,7 +286,7 @@ def _scalar(func: Callable[..., Any], name: str) -> Callable[..., Tensor]:
 
     def checked(*x: Any) -> Tensor:
         y = func(*x)
-        many, found = _as_tensors(y, name, "outputs of the user-provided function")
+        many, found = _as_tuple(y, "outputs of the user-provided function", name)
         if many:
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if found[0].numel() != 1:
@@ -321,7 +309,7 @@ def hessian(
 ) -> Any:
     """Compute the Hessian of a function with one element as its result: for each pair of inputs a
     tensor of shape ``input.shape + other.shape``."""
-    many, _ = _as_tensors(inputs, "hessian", "inputs")
+    many, _ = _as_tuple(inputs, "inputs", "hessian")
     checked = _scalar(func, "hessian")
 
     def gradient(*x: Tensor) -> tuple[Tensor, ...] | Tensor:

@@ -22,6 +22,9 @@ def compile(
     options: Any = None,
     disable: Any = False,
     name: Any = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
     """Compile a function or module; also a decorator, with or without arguments.
 
@@ -43,7 +46,8 @@ def compile(
       backend, mode: accepted, without effect.
       options: ``{"warmup": k}`` runs the first k calls eagerly while XLA compiles.
       disable: give ``model`` back as it is.
-      name: accepted, without effect.
+      name, recompile_limit, isolate_recompiles, shapes_spec: accepted, without effect: each
+        compiled function has its own programs, and which sizes are symbols changes no result.
 
     Returns:
       the compiled function, or the ``OptimizedModule``; without ``model``, the decorator.

@@ -10,6 +10,7 @@ from torchlike.tensor import Tensor
 
 __all__ = [
     "_device_has_foreach_support",
+    "_foreach_supported_types",
     "_get_foreach_kernels_supported_devices",
     "_get_fused_kernels_supported_devices",
     "_group_tensors_by_device_and_dtype",
@@ -17,6 +18,8 @@ __all__ = [
 ]
 
 _Lists = list[list[Tensor | None]]
+#: The classes of tensors that lists may have.
+_foreach_supported_types = [Tensor]
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:

@@ -33,6 +33,7 @@ from torchlike._extensions.overrides import protocol as _protocol
 from torchlike._extensions.overrides.protocol import DisableTorchFunction
 from torchlike._extensions.overrides.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._ops.aten.tags import Tag
+from torchlike._ops.linalg.decompositions import LinAlgError as _LinAlgError
 from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.random import Generator
 from torchlike.tensor import Tensor
@@ -46,9 +47,11 @@ __all__ = [
     "Size",
     "Tag",
     "TensorBase",
+    "Value",
     "_AutoDispatchBelowAutograd",
     "_DisableTorchDispatch",
     "_ExcludeDispatchKeyGuard",
+    "_LinAlgError",
     "_TensorBase",
     "_TensorMeta",
     "_are_functorch_transforms_active",
@@ -73,6 +76,17 @@ __all__ = [
 #: The class under Tensor, and the class of that class: here Tensor and what it is made by.
 TensorBase = _TensorBase = Tensor
 _TensorMeta = type(Tensor)
+
+
+class _ScriptValue:
+    """The class of a TorchScript graph's values, of which there are none: libraries ask whether
+    something is one."""
+
+    def __new__(cls) -> _ScriptValue:
+        raise TypeError("torch._C.Value: No constructor defined!")
+
+
+Value = _ScriptValue
 
 
 class _TorchFunctionState(enum.Enum):

@@ -4,3 +4,8 @@
 def _is_current_rpc_agent_set() -> bool:
     """Return False: there are no agents."""
     return False
+
+
+def is_available() -> bool:
+    """Return False: ranks meet in collectives alone. (Of ``torch.distributed.rpc``.)"""
+    return False

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Bool, DType, Float, Input, OptFloat, OptInput, Str
 from torchlike._core.dtypes import c_name
@@ -258,8 +259,9 @@ def scaled_dot_product_attention(
     unless given. With ``enable_gqa`` groups of query heads share key and value heads. Rows masked
     whole give 0. ``dropout_p`` drops weights, whether or not a module is training.
 
-    RuntimeError for both ``attn_mask`` and ``is_causal``, ValueError where the mask is a
-    ``torch.nn.attention.bias.CausalBias``.
+    RuntimeError for both ``attn_mask`` and ``is_causal``, but for inputs of 4 dimensions without
+    dropout and a gradient of the mask, where both mask (PyTorch's flash attention on the CPU);
+    ValueError where the mask is a ``torch.nn.attention.bias.CausalBias``.
 
     Example:
       >>> q, k, v = torch.ones(1, 4, 8), torch.ones(1, 6, 8), torch.ones(1, 6, 2)
@@ -269,10 +271,12 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         if hasattr(attn_mask, "variant"):  # its class lies in a room above this one
             raise ValueError("CausalBias should not be used with causal=True")
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-            "is_causal=True"
-        )
+        learned = attn_mask.requires_grad and modes.current.grad_enabled
+        if query.dim() != 4 or dropout_p or learned:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                "is_causal=True"
+            )
     if (instead := sharded_attention.active()) is not None:
         with sharded_attention.itself():
             return instead(

@@ -212,7 +212,7 @@ def ctc_loss(
         raise RuntimeError("log_probs tensor must not be empty")
     x = log_probs if batched else log_probs.unsqueeze(1)
     if targets.dtype not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError("Expected tensor for argument #2 'targets' to have scalar type Long")
+        targets = targets.to(dtypes.int64)
     batch = x.size(1)
     lengths = _lengths(input_lengths, "input_lengths", batch)
     sizes = _lengths(target_lengths, "target_lengths", batch)
