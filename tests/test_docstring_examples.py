@@ -48,6 +48,7 @@ OURS = [
     "from_jax_function",
     "to_jax_function",
     "install_alias",
+    "alias",
     "tune_allocator",
     "plan",
     "porting.plan.device_mesh",

@@ -219,7 +219,7 @@ from torchlike.interop import from_jax_function, to_jax_function  # noqa: E402
 from torchlike.jit._markers import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike.jit._script import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
-from torchlike.porting.torch_alias import install_alias  # noqa: E402
+from torchlike.porting.torch_alias import alias, install_alias, remove_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
 
 _places.install()

@@ -109,3 +109,76 @@ def test_tests_of_a_project(tmp_path, how):
     result = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin)
     assert result.returncode == 0, result.stdout
     assert "1 passed" in result.stdout
+
+
+#: `python` puts another package of the name in front; `mine` and `other` import torch.
+PACKAGES = {
+    "mine/__init__.py": "import torch\nimport torch.nn.functional as F\nfrom torch import nn",
+    "mine/below.py": "import importlib\ntorch = importlib.import_module('torch.nn')",
+    "mine/wrong.py": "import torch.no_such_room",
+    "other.py": "import torch",
+}
+PORTED = """
+import torch, torchlike
+assert torch.name == 'another package'
+{first}
+import mine, other
+assert other.torch is torch
+assert mine.torch is torchlike and mine.nn is torchlike.nn and mine.F is torchlike.nn.functional
+import mine.below
+assert mine.below.torch is torchlike.nn
+try:
+    import mine.wrong
+except ModuleNotFoundError as error:
+    assert error.name == 'torch.no_such_room' and 'torchlike has no' in str(error), error
+else:
+    raise AssertionError
+torchlike.remove_alias()
+del sys.modules['mine.below']
+try:
+    import mine.below
+except ModuleNotFoundError as error:
+    assert error.name == 'torch.nn', error
+assert mine.torch is torchlike
+"""
+
+
+@pytest.mark.parametrize("first", ["only=['mine']", "except_=['other', '__main__']"])
+def test_an_alias_for_some_packages(tmp_path, first):
+    for name, text in PACKAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code = PORTED.format(first=f"torchlike.install_alias({first})")
+    result = python(tmp_path, "-c", f"import sys\n{code}")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+BOUNDED = """
+import importlib.metadata, os, sys, torch, torchlike
+real = torch
+with torchlike.alias():
+    import torch
+    import torch.nn.functional as F
+    assert torch is torchlike and F is torchlike.nn.functional
+    with torchlike.alias():
+        import torch.optim
+    assert sys.modules['torch'] is torchlike
+import torch
+assert torch is real and torchlike.__name__ == 'torchlike' and 'torch.nn' not in sys.modules
+assert F.relu(torchlike.ones(1)).item() == 1
+del sys.modules['torch']
+before = dict(os.environ)
+torchlike.install_alias()
+import torch.nn
+assert torch is torchlike and dict(os.environ) != before
+torchlike.remove_alias()
+torchlike.remove_alias()
+import torch
+assert torch.name == 'another package' and dict(os.environ) == before
+assert not any(type(f).__name__ == 'AliasFinder' for f in sys.meta_path)
+"""
+
+
+def test_an_alias_for_a_while(tmp_path):
+    result = python(tmp_path, "-c", BOUNDED)
+    assert (result.returncode, result.stderr) == (0, "")

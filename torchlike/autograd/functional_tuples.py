@@ -65,7 +65,8 @@ def _construct_standard_basis_for(
     for each tensor of n elements, in its dtype and on its device.
 
     Example:
-      >>> _construct_standard_basis_for((torch.zeros(1), torch.zeros(2)), (1, 2))
+      >>> of = torch.autograd.functional._construct_standard_basis_for
+      >>> of((torch.zeros(1), torch.zeros(2)), (1, 2))
       (tensor([[1.],
               [0.],
               [0.]]), tensor([[0., 0.],

@@ -43,7 +43,7 @@ class _AliasLoader(Loader):
         # real module in create_module instead would overwrite that module's __spec__.
         module = sys.modules[self.alias] = importlib.import_module(self.real)
         if "." not in self.real:  # libraries compare the root's name with "torch"
-            module.__name__ = self.alias
+            in_processes.ALIAS.replace(module, "__name__", self.alias)
         _explain_below(self.real, self.alias)
         self._name_hidden(module)
 
@@ -96,6 +96,13 @@ class AliasFinder(MetaPathFinder):
         if name == self.alias or name.startswith(self.alias + "."):
             return self.target + name[len(self.alias) :]
         return None
+
+    def remove(self) -> None:
+        """Answer no more, and let go of the modules by the alias's names: what has imported them
+        keeps them."""
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+        for name in [name for name in sys.modules if self.real_name(name) is not None]:
+            del sys.modules[name]
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -152,7 +159,8 @@ def install(
             f"install the alias before anything imports {alias!r}"
         )
     finder = AliasFinder(alias, target, is_installed, for_programs)
-    in_processes.ALIAS.insert(sys.meta_path, finder)
+    sys.meta_path.insert(0, finder)
+    in_processes.ALIAS.note(finder.remove)
     return finder
 
 
@@ -211,7 +219,7 @@ def _explain_missing_names(module: ModuleType, alias: str) -> None:
         raise AttributeError(message, name=name, obj=module)
 
     __getattr__.names_missing = True  # type: ignore[attr-defined]
-    module.__dict__["__getattr__"] = __getattr__
+    in_processes.ALIAS.replace(module, "__getattr__", __getattr__)
 
 
 def _importing_from(frame: FrameType) -> bool:

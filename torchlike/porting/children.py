@@ -54,6 +54,16 @@ def tell() -> None:
     _watch_programs()
 
 
+def untell() -> None:
+    """Let processes started from now on import what they find under torch's name."""
+    told = set(os.environ)
+    known = untold(os.environ)
+    for name in told - set(known):
+        del os.environ[name]
+    os.environ.update(known)
+    in_processes.CHILDREN.restore()
+
+
 def tell_in(environment: MutableMapping[str, str]) -> None:
     """Put into an environment what processes started in it need to know."""
     folders = _folders(environment)

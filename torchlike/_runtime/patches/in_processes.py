@@ -19,7 +19,13 @@ ALIAS = DeclaredPatch(
         "porting/at_start/sitecustomize.py",
         "porting/shim/stand_in.py",
     ),
-    permanent="modules hold what they imported",
+)
+PARTIAL_ALIAS = DeclaredPatch(
+    "partial-alias",
+    "`builtins.__import__` and `importlib.import_module`: they look which module asks for `torch`",
+    when="`install_alias(only=…)` and `install_alias(except_=…)`",
+    why="one package runs on torchlike, and others on PyTorch beside it",
+    files=("porting/partial_alias.py",),
 )
 CHILDREN = DeclaredPatch(
     "children",
