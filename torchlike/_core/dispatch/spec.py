@@ -118,8 +118,8 @@ class OpOptions(PublicOptions, total=False):
     #: and anything else is NotImplementedError. Or a function of the operands that gives one of
     #: these.
     casts_out: CastsOut | Callable[..., CastsOut]
-    #: ``check(*all arguments)``, called eagerly before the op for errors that depend on values (an
-    #: index out of range); not called while a graph is captured.
+    #: ``check(*all arguments)``, called before the op for errors that depend on values (an index
+    #: out of range); in a capture it becomes a part of the program (``_ops/value_checks.py``).
     check: Callable[..., None] | None
     #: A namedtuple class for multiple outputs.
     returns: Callable[..., tuple[Tensor, ...]] | None
