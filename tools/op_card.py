@@ -1,13 +1,17 @@
 """python -m tools.op_card NAME: all that is known of one op, each line with the place that says it.
 
-The registry says what is so; the places are found in the sources (`tools/op_mentions.py`).
+The registry says what is so; the places are found in the sources (`tools/op_mentions.py`). A public
+function that is made of ops has a line for each with a gradient that it calls.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
 import jax
@@ -28,6 +32,8 @@ from torchlike.utils.flop_formulas import REGISTRY, formula_of
 Line = tuple[str, str, str]
 #: How many lines of tests are printed.
 MOST_TESTS = 12
+#: Where functions are that are made of ops.
+_OF_OPS = ("torchlike._ops", "torchlike.nn")
 _PROMOTIONS = ("promoted", "promoted_float", "in_float32", "result_dtype", "beside_scalars")
 
 
@@ -57,6 +63,7 @@ def card(name: str) -> Iterator[Line]:
         yield "definition", ", ".join(definition.keywords) or "no facts", definition.place
     if spec is not None:
         yield from _of_spec(spec, found)
+    yield from _of_called([NAMESPACES[space][name] for space in spaces], spec)
     for space in spaces:
         function = NAMESPACES[space][name]
         shown = ".".join(filter(None, ("torchlike", space, name)))
@@ -121,17 +128,8 @@ def _of_spec(spec: OpSpec, found: list[Definition]) -> Iterator[Line]:
         given = "" if default is inspect.Parameter.empty else f" = {default!r}"
         number = " or number" if kind.number and kind.expects == "Tensor" else ""
         yield "parameter", f"{name}: {kind.expects}{number} ({role}){given}", here
-    saved = "all operands"
-    if spec.from_output is not None:
-        saved = f"its output: {_shown(spec.from_output)}"
-    elif spec.residuals:
-        saved = "what jax.vjp saves"
-    elif spec.kept_for is not None:
-        needs = OPTIONS.get(spec.name, {}).get("needs")
-        saved = "nothing" if needs == "nothing" else f"for each gradient: {needs}"
-    yield "saved", saved if spec.differentiable else "nothing: it has no gradient", here
-    how = f"{spec.grad_name}: {'the rule above' if spec.from_output else 'jax.vjp of the function'}"
-    yield "gradient", how if spec.differentiable else "none", here
+    yield "saved", _saved(spec), here
+    yield "gradient", _gradient(spec), here
     rule = spec.memory_order
     if rule is None:
         yield "strides", "row-major", here
@@ -148,6 +146,73 @@ def _of_spec(spec: OpSpec, found: list[Definition]) -> Iterator[Line]:
     twin = "no" if spec.in_place is None else f"{spec.name}_"
     yield "in place", twin, _place_of_fact("inplace", found)
     yield "out=", f"casts: {_shown(spec.casts_out)}", _place_of_fact("casts_out", found)
+
+
+def _saved(spec: OpSpec) -> str:
+    """Return what a node of the op keeps for backward, in words."""
+    if not spec.differentiable:
+        return "nothing: it has no gradient"
+    if spec.from_output is not None:
+        return f"its output: {_shown(spec.from_output)}"
+    if spec.residuals:
+        return "what jax.vjp saves"
+    if spec.kept_for is None:
+        return "all operands"
+    needs = OPTIONS.get(spec.name, {}).get("needs")
+    return "nothing" if needs == "nothing" else f"for each gradient: {needs}"
+
+
+def _gradient(spec: OpSpec) -> str:
+    """Return the name of the op's node and where its gradient comes from, in words."""
+    if not spec.differentiable:
+        return "none"
+    return f"{spec.grad_name}: {'its rule' if spec.from_output else 'jax.vjp of the function'}"
+
+
+def _of_called(functions: Iterable[Any], own: OpSpec | None) -> Iterator[Line]:
+    """Yield the ops with a gradient that public functions made of others call, each with what it
+    saves; not the op that has their name, of which the card speaks."""
+    found: dict[str, OpSpec] = {}
+    seen: set[Any] = set()
+    for function in functions:
+        if not isinstance(getattr(function, "spec", None), OpSpec):
+            _note_called(function, found, seen)
+    for spec in (s for s in found.values() if s.differentiable and s is not own):
+        how = f"{spec.name}: gradient {_gradient(spec)}; saved: {_saved(spec)}"
+        yield "calls", how, place_of(spec.fn)
+
+
+def _note_called(function: Any, found: dict[str, OpSpec], seen: set[Any]) -> None:
+    """Put the ops that a function's source calls into ``found``, and those that the functions which
+    it calls by name do. A method counts as the op of its name."""
+    function = inspect.unwrap(function)
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    seen.add(function)
+    if not function.__module__.startswith(_OF_OPS):
+        return
+    source = textwrap.dedent(inspect.getsource(function))
+    for node in (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call)):
+        called = _called_by(node.func, function)
+        spec = getattr(called, "spec", None)
+        if isinstance(spec, OpSpec):
+            found.setdefault(spec.name, spec)
+        elif called is not None:
+            _note_called(called, found, seen)
+
+
+def _called_by(called: ast.expr, function: FunctionType) -> Any:
+    """Return the function that an expression of a function's source calls; None if unknown."""
+    names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    if isinstance(called, ast.Name):
+        return names.get(called.id)
+    if not isinstance(called, ast.Attribute):
+        return None
+    owner = names.get(called.value.id) if isinstance(called.value, ast.Name) else None
+    if owner is not None:
+        return getattr(owner, called.attr, None) if isinstance(owner, ModuleType) else None
+    method = getattr(torchlike.Tensor, called.attr, None)
+    return method if isinstance(getattr(method, "spec", None), OpSpec) else None
 
 
 def _names_in(fn: Any) -> set[str]:

@@ -2,7 +2,7 @@
 
 import torchlike as torch
 from torchlike import nn
-from torchlike._jit.guards.sources import ArgumentCell, FixedCell, HostValue
+from torchlike._jit.guards.sources import ArgumentCell, FixedCell, PerCallValue
 
 
 def _trained():
@@ -30,9 +30,9 @@ def test_a_program_tells_its_inputs_outputs_guards_and_cost():
     assert by_name["x"].role == "argument"
     assert by_name["x"].shape == (4, 3)
     assert by_name["Linear.weight"].donated
-    assert by_name["lr"].role == "host value"
+    assert by_name["lr"].role == "per-call value"
     kinds = [type(source) for source in program.sources]
-    assert kinds == sorted(kinds, key=[FixedCell, ArgumentCell, HostValue].index)
+    assert kinds == sorted(kinds, key=[FixedCell, ArgumentCell, PerCallValue].index)
     assert [e.name for e in program.outputs if e.role == "hidden output"][:2] == [
         "Linear.weight",
         "Linear.bias",

@@ -46,7 +46,7 @@ def test_a_capture_and_one_of_a_branch_have_all_that_the_interface_names(monkeyp
 
 
 def test_eager_code_calls_at_once_what_a_capture_calls_later():
-    assert EAGER.host_value(lambda: 3) == 3
+    assert EAGER.per_call_value(lambda: 3) == 3
     assert EAGER.unseen(divmod, 7, 2) == (3, 1)
     assert EAGER.join_ranks(lambda: "ranks") == "ranks"
     with EAGER.outside(), EAGER.paused():

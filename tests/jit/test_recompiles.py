@@ -214,7 +214,7 @@ def test_explain_a_training_step():
     assert names["Linear.weight"].shape == (2, 3)
     assert names["Linear.weight"].donated
     assert "exp_avg of Linear.weight" in names
-    assert names["lr"].role == "host value"
+    assert names["lr"].role == "per-call value"
     assert {"Linear.weight", "Linear.weight.grad"} <= {e.name for e in found.outputs}
     assert "scale" in found.guards
     assert found.flops > 0

@@ -64,7 +64,20 @@ def test_an_op_and_the_function_that_calls_it():
     assert "mse_loss" in line_at(card["decomposition"][0][1])
 
 
-@pytest.mark.parametrize("name", ["exp", "index_select", "mse_loss"])
+def test_a_function_that_is_made_of_ops():
+    """What it calls has the gradient: by name, through helpers, and as methods of tensors."""
+    card = about("cholesky_ex")
+    assert "gradient" not in card
+    ((text, place),) = card["calls"]
+    assert text.startswith("cholesky: gradient LinalgCholeskyExBackward0: jax.vjp")
+    assert place.startswith("torchlike/_ops/linalg/decompositions.py")
+    calls = [text for text, _ in about("multi_head_attention_forward")["calls"]]
+    assert any("saved: for each gradient: {'input': ['weight']" in text for text in calls)
+    assert any(text.startswith("mean: gradient MeanBackward0") for text in calls)
+    assert "calls" not in about("exp")
+
+
+@pytest.mark.parametrize("name", ["exp", "index_select", "mse_loss", "cholesky_ex"])
 def test_every_place_is_a_line(name):
     places = [place for _, _, place in card_of(name) if place]
     assert places

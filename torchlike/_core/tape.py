@@ -377,7 +377,8 @@ def check_inference(t: Tensor) -> None:
 
 
 def check_in_place(t: Tensor, recorded: object = None) -> None:
-    """Refuse in-place ops where PyTorch does: leaves that require grad, and views of them.
+    """Refuse in-place ops where PyTorch does: leaves that require grad, views of them, and views
+    made under no_grad, by a function of several, or by a Function (`ambiguous_view`).
 
     ``recorded`` says whether the op needs a gradient for any operand (default: for ``t``); an op
     that needs none may write anywhere.

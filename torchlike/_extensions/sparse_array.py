@@ -21,8 +21,8 @@ from torchlike._core.dispatch.spec import group
 from torchlike._extensions.parts_storage import PartsStorage
 from torchlike.tensor import wrap
 
-#: Ops on sparse operands: {name: rule(*operands, *statics)}. See torchlike/sparse/_rules.py, and
-#: _compressed_rules.py for the second.
+#: Ops on sparse operands: {name: rule(*operands, *statics)}. torchlike/sparse/_rules.py fills the
+#: first, torchlike/sparse/_compressed_rules.py the second.
 RULES: dict[str, Callable[..., Any]] = {}
 COMPRESSED_RULES: dict[str, Callable[..., Any]] = {}
 

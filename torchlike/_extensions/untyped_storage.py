@@ -70,7 +70,7 @@ class UntypedStorage:
         """The file that the memory is mapped from, where writes reach it; None for other memory."""
         return mapped_files.name_of(self._storage.host)
 
-    #: Set by ops/resizing.py.
+    #: Set by ``_ops/shape/resizing.py``.
     resize_: Callable[[UntypedStorage, int], UntypedStorage]
 
     def resizable(self) -> bool:

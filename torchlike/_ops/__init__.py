@@ -1,7 +1,13 @@
 """Ops: one family a file, which importing registers (see _core.dispatch.registry.op).
 
-Imports `_core`, `_extensions`, `_runtime` and `random`. The order below matters: views come first,
-creation and indexing build on them. Begin with ``elementwise/unary.py``.
+Imports `_core`, `_extensions`, `_runtime` and `random`. Begin with ``elementwise/unary.py``; what
+``@op`` may say is in ``_core/dispatch/spec.py``. Families are folders: ``elementwise/``,
+``reduce/``, ``linalg/``, ``shape/`` (views are in ``shape/views/``), ``indexing/``, ``creation/``,
+``random/``, ``fourier/``, ``special/``, ``nn/`` (a folder for each kind of layer), ``aten/`` (other
+names). Beside them is what families share: ``promotion.py``, ``checks.py``, ``value_checks.py``,
+``memory_order.py``, ``outputs.py`` (``out=`` of composites). docs/design/ops.md adds an op.
+
+The order below matters: views come first, creation and indexing build on them.
 """
 
 # ruff: isort: skip_file

@@ -169,9 +169,9 @@ class RunningCapture(Protocol):
     def enter_optimizer(self, optimizer: object) -> None:
         """Note that an optimizer takes a step."""
 
-    # -- host values -------------------------------------------------------------------------------
+    # -- per-call values ---------------------------------------------------------------------------
 
-    def host_value(self, getter: Callable[[], Any]) -> Any:
+    def per_call_value(self, getter: Callable[[], Any]) -> Any:
         """Return a value that ``getter`` provides at each call."""
         return getter()
 

@@ -7,7 +7,7 @@ emitter has it, 10. Without tiles 10 as well, ``-a`` 20 -> 6, ``a * b`` on 16 MB
 eager CNN step takes 0.94 of the time, an eager GPT step 0.98, compilation 0.85.
 
 Transposing a matrix by itself takes 4 to 7 times as long without tiles, so an eager one goes
-another way (``views/chains.py``).
+another way (``_core/views/chains.py``).
 
 ``--combiner-store-merging=false``, an option of LLVM's: with AVX-512, jaxlib before 0.11.2 makes
 wrong code of some fusions. Of ``cat([a, a + a * b], 1)`` with two (4, 5) matrices of float64 at a

@@ -1,7 +1,8 @@
 """Autograd: ``backward``, ``grad``, grad modes, hooks, custom functions.
 
-Imports `_core`, `_extensions` and `_ops`. Begin with ``engine.py``, which walks what
-``_core/dispatch/record.py`` has recorded.
+Imports `_core`, `_extensions`, `_ops`, `random` and `profiler`. Begin with ``backward.py``, which
+checks what was asked, and ``engine.py``, which walks what ``_core/dispatch/record.py`` has
+recorded. ``function.py`` has `Function`, ``saved.py`` what becomes of saved tensors.
 """
 
 from torchlike.autograd import data_writes as _data_writes

@@ -1,10 +1,12 @@
 """``torch.distributed``: process groups and collectives on JAX's runtime, meshes.
 
+Imports in two steps: collectives, groups and ``tensor/`` stand below `_jit` and `nn`; ``fsdp/``,
+``checkpoint/``, ``optim/`` and ``tensor/parallel/`` stand on `nn`, ``pipelining/`` on `fx`. Begin
+with ``collectives.py`` and ``programs.py`` (between processes), or with ``tensor/`` (DTensors);
+docs/design/distributed.md and docs/design/sharding.md.
+
 A rank is a process with one device of its own. Start them with ``torchlike launch``, which takes
 torchrun's arguments, or with ``torch.multiprocessing.spawn``.
-
-Imports `nn`, `optim`, `serialization` and below. Begin with ``collectives.py`` and ``programs.py``
-(between processes), or with ``tensor/`` (DTensors); docs/design/distributed.md and sharding.md.
 """
 
 import importlib as _importlib

@@ -1,8 +1,8 @@
 """``torchlike.export``: graphs that run without the code they came from.
 
 ``export`` gives an ExportedProgram, a graph of operators; ``save`` and ``load`` keep it in a file.
-torch.jit's script, trace, save and load are in ``torchscript``. ``save_stablehlo`` writes a program
-for other compilers, ``to_jax`` gives a function of JAX.
+torch.jit's script, trace, save and load are in ``jit/_script.py`` and ``jit/_trace.py``.
+``save_stablehlo`` writes a program for other compilers, ``to_jax`` gives a function of JAX.
 
 Imports `fx`, `serialization` and below. Begin with ``tracing.py`` (a function becomes a graph) and
 ``program.py`` (what is made of it).

@@ -1,5 +1,9 @@
 """``torchlike.jit``: compile a whole training step into one XLA executable.
 
+Imports `_jit`, where the compiler is, and `serialization`. The decorator itself is `jit` of
+``_jit/call/entry.py``: begin there. Here is what stands beside it: ``_script.py`` and ``_trace.py``
+(TorchScript's names), ``_scan_layers.py``, ``_explain.py``, ``_buckets.py``, ``_markers.py``.
+
 The module itself is callable::
 
     @torchlike.jit
@@ -12,9 +16,6 @@ The module itself is callable::
 
 Parameters, buffers, gradients, optimizer state, learning rates and the random generator are found
 by themselves and become inputs and outputs of the program; the Python body runs once per compile.
-
-Imports `_jit`, where the compiler is, and `serialization`. Begin with ``_script.py`` and
-``_trace.py`` (TorchScript's names) or ``_scan_layers.py``.
 """
 
 from __future__ import annotations

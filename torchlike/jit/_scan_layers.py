@@ -281,7 +281,7 @@ class _Draws:
         columns = [[value] for _, value in self.found]
         for _ in range(1, n_layers):
             for column, (getter, _) in zip(columns, self.found, strict=True):
-                column.append(outer.host_value(getter))
+                column.append(outer.per_call_value(getter))
         return [jnp.stack(column) for column in columns]
 
 
@@ -356,10 +356,10 @@ class LayerCapture(SubgraphCapture):
         else:  # `self.calls += 1` binds the tensor that is there
             self._bound.setdefault((id(owner), name), (owner, name, bound))
 
-    def host_value(self, getter: Any) -> Any:
+    def per_call_value(self, getter: Any) -> Any:
         # A body that is traced again (its state turned out to require grad) draws the same.
         if self._drawn == len(self._draws.found):
-            self._draws.found.append((getter, self.outer.host_value(getter)))
+            self._draws.found.append((getter, self.outer.per_call_value(getter)))
         self._drawn += 1
         return self._draws.found[self._drawn - 1][1]
 

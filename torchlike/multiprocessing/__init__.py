@@ -1,5 +1,8 @@
 """``torch.multiprocessing``: Python's own, and ``spawn``.
 
+Imports `_runtime`, the heart and `_extensions`. Begin with ``reductions.py`` (how a tensor travels)
+and ``spawn.py``.
+
 A tensor that is sent to another process, as an argument or by a queue or pipe, shares its memory
 with the sender: each sees the other's writes (``Tensor.share_memory_``). Its gradient does not go
 along.
@@ -7,9 +10,6 @@ along.
 Differs from PyTorch: "fork" starts Python anew once this process has computed. Where ``import
 torch`` means torchlike (``torchlike run``, ``torchlike.install_alias()``) and Python runs with
 ``-I``, ``-E`` or ``-S``, processes that start it anew raise NotImplementedError.
-
-Imports `_runtime` and the heart. Begin with ``reductions.py`` (how a tensor travels) and
-``spawn.py``.
 """
 
 import multiprocessing as _multiprocessing

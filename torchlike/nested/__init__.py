@@ -1,12 +1,12 @@
 """``torch.nested``: batches of tensors of different sizes.
 
+Imports `_ops`, `_extensions` and below. Begin with ``_internal/nested_tensor.py``;
+``_internal/rules/`` has what an op does with them, a family a file.
+
 In the layout ``torch.jagged`` one dimension is ragged: values lie one after another, and offsets
 say where each part begins. In the strided layout, the default, parts may differ in all sizes.
 
 Differs from PyTorch: offsets are checked as a tensor is made of them; docs/nested.md has the rest.
-
-Imports `_ops`, `_extensions` and below. Begin with ``_internal/nested_tensor.py``;
-``_internal/rules/`` has what an op does with them, a family a file.
 """
 
 from __future__ import annotations

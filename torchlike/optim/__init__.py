@@ -1,6 +1,8 @@
 """``torch.optim``: optimizers that update all parameters of a group in one compiled call.
 
-Imports `nn` and below. Begin with ``rprop.py``: an optimizer is a rule for one parameter.
+Imports `nn` and below. Begin with ``optimizer.py`` (groups and state) and ``rprop.py``: an
+optimizer is a rule for one parameter, which ``fused.py`` compiles for all of a group.
+``optax_optimizer.py`` and kin take optax's transformations; ``lr_scheduler/`` has schedules.
 """
 
 from torchlike._compat import reexports as _reexports

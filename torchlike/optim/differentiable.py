@@ -74,5 +74,5 @@ def _as_tensor(get: Callable[[], Any]) -> Tensor:
     given = get.given() if hasattr(get, "given") else None  # type: ignore[attr-defined]
     if isinstance(given, Tensor):
         return given
-    value = modes.running_capture().host_value(get)
+    value = modes.running_capture().per_call_value(get)
     return wrap(value if modes.is_capturing() else device_array(np.asarray(value)))

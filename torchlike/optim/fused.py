@@ -173,7 +173,7 @@ def update_group(
     capture = modes.current.capture
     owners = [*params, *(s for group in states for s in group)]
     gradients = tuple([gradient_array(p) for p in params])
-    values = tuple([modes.running_capture().host_value(get) for get in scalars])
+    values = tuple([modes.running_capture().per_call_value(get) for get in scalars])
     plain, donating = _functions((key, n), rule, n, len(states[0]) if states else 0)
     whole = all(t._view is None for t in owners)
     donate = capture is None and whole and all(t._storage.is_sole_owner() for t in owners)

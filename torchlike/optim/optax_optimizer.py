@@ -162,7 +162,7 @@ class Optax(Optimizer):
         if not state:
             state.update(_first_state(recipe, layout, tree, params, readers))
         owners = [*params, *[state[name] for name in layout.names]]
-        numbers = tuple([modes.running_capture().host_value(get) for get in readers])
+        numbers = tuple([modes.running_capture().per_call_value(get) for get in readers])
         conditions = _conditions(params, has)
         gradients = _gradients(params, conditions)
         extra, arrays = _split(arguments)

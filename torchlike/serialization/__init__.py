@@ -1,11 +1,13 @@
 """``torch.save`` and ``torch.load``: PyTorch's checkpoint files without PyTorch.
 
+Imports `_jit`, `nn`, `sparse` and below. Begin with ``load.py`` and ``save.py``. A checkpoint's
+bytes become tensors so: ``weights.py`` unpickles without running code, and maps the names in the
+file to what they are here (`known_globals`; ``allowed.py`` has what users allow beside it);
+``storages.py`` reads the storages, ``rebuild.py`` makes tensors on them. ``stablehlo/`` has saved
+programs.
+
 A checkpoint is a zip archive with a pickle (``data.pkl``) in which storages are persistent ids, and
 one raw little-endian file per storage. ``torch.serialization`` is this module.
-
-Imports `_jit`, `nn`, `sparse` and below. Begin with ``load.py`` (how a checkpoint's bytes become
-tensors: ``storages.py`` reads them, ``rebuild.py`` makes tensors on them) and ``save.py``;
-``weights.py`` has the unpickler that runs no code, ``stablehlo/`` saved programs.
 """
 
 from __future__ import annotations

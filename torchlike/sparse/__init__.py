@@ -1,8 +1,10 @@
 """``torch.sparse``: functions of sparse tensors, in coordinate form and compressed.
 
 Imports `_ops`, `_extensions`, `autograd` and below. Begin with ``_tensor.py``. An op reaches a
-sparse tensor by the kind of cell (`_extensions/sparse_array.py`), which looks in ``_rule_table.py``
-for the rules that ``_rules.py``, ``_products.py`` and kin register.
+sparse tensor by the kind of cell (`_extensions/sparse_array.py`), which compiled forms refuse: its
+`run_op` looks the op's name up in the tables `RULES` and `COMPRESSED_RULES` there. `rule` and
+`compressed_rule` (``_rule_table.py``) fill them from ``_rules.py``, ``_compressed_rules.py``,
+``_products.py`` and kin; for ops that are 0 at 0 (`zero_at_zero=` of ``@op``) a loop does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What ops compute on sparse operands: a rule for each, of its operands and static arguments.
 
-Found where a compiled function refused a SparseArray (dispatch/call.py), so functions, methods,
-operators and in-place twins have them alike. Made of ops on indices and values, which record their
-gradients.
+Looked up by `run` (torchlike/_extensions/sparse_array.py) where a compiled form refused a sparse
+operand, so functions, methods, operators and in-place twins have them alike. Made of ops on indices
+and values, which record their gradients.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """``torch.testing``: comparing tensors in tests, and making them.
 
+Imports `interop`, `optim`, `nn`, `_jit` and below. Begin with ``comparison.py`` (`assert_close`)
+and ``matches_eager.py``.
+
 Beyond PyTorch's names: functions that hold compiled code against eager code and torchlike against
 PyTorch, ``variants`` of one test, chex's assertions for tensors (``chex``) and strategies of
 hypothesis (``strategies``, with the extra "testing").
-
-Imports `interop`, `optim`, `nn`, `_jit` and below. Begin with ``comparison.py`` (`assert_close`)
-and ``matches_eager.py``.
 """
 
 import importlib as _importlib

@@ -69,7 +69,7 @@ class _Watching:
         self.outer = outer
         #: Storages read, weakly: one that is gone cannot be read again.
         self.reads: dict[int, weakref.ref[Storage]] = {}
-        self.host_values: list[Any] = []
+        self.per_call_values: list[Any] = []
         self._own: set[int] = set()
 
     def __getattr__(self, name: str) -> Any:
@@ -88,19 +88,19 @@ class _Watching:
             self.reads[id(storage)] = weakref.ref(storage)
         return self.outer.read(storage)
 
-    def host_value(self, getter: Any) -> Any:
-        value = self.outer.host_value(getter)
-        self.host_values.append(value)
+    def per_call_value(self, getter: Any) -> Any:
+        value = self.outer.per_call_value(getter)
+        self.per_call_values.append(value)
         return value
 
 
 class _Again(_Watching):
     """The running capture as seen by the second run: behind the barrier."""
 
-    def __init__(self, outer: Any, values: dict[int, Any], host_values: Sequence[Any]) -> None:
+    def __init__(self, outer: Any, values: dict[int, Any], per_call_values: Sequence[Any]) -> None:
         super().__init__(outer)
         self._values = values
-        self._drawn = list(host_values)
+        self._drawn = list(per_call_values)
         self._slots: dict[tuple[int, str], tuple[Any, str, Any]] = {}
 
     def adopt(self, storage: Storage) -> None:
@@ -128,8 +128,8 @@ class _Again(_Watching):
         for owner, name, before in self._slots.values():
             set_slot(owner, name, before)
 
-    def host_value(self, getter: Any) -> Any:
-        return self._drawn.pop(0) if self._drawn else super().host_value(getter)
+    def per_call_value(self, getter: Any) -> Any:
+        return self._drawn.pop(0) if self._drawn else super().per_call_value(getter)
 
 
 @contextlib.contextmanager
@@ -197,7 +197,7 @@ class Region:
         if capturing and seen is not None:
             given = [c._read() if isinstance(c, Tensor) else c for c in cotangents]
             alive = [s for s in (r() for r in seen.reads.values()) if s is not None]
-            drawn = seen.host_values if self._preserve else []
+            drawn = seen.per_call_values if self._preserve else []
             arrays, values, drawn, _ = jax.lax.optimization_barrier(
                 (
                     arrays,

@@ -218,16 +218,16 @@ class Executable:
         self._families: dict[Hashable, dict[Any, Family]] = {}
         self._donating: Form | None = None
         self._into: Form | None = None
-        #: Whether it has given a large result, and of what kind for which operands (recycling.py).
+        #: Whether a result was large; its kind, by those of operands (``_runtime/recycling.py``).
         self.is_large = False
         self.large: dict[Hashable, tuple[Hashable, int]] = {}
-        #: The same on the meta device, once made (meta.py).
+        #: The same on the meta device, once made (``_extensions/meta.py``).
         self.abstract: Executable | None = None
         #: Executables of this one's backward, for create_graph.
         self.double: dict[Hashable, Executable] = {}
         #: False for an op whose derivative PyTorch does not define, though JAX would.
         self.differentiable = differentiable
-        #: Executables of this one under ``jax.vmap`` and ``jax.jvp`` (dispatch/boxed.py).
+        #: Executables of this one under ``jax.vmap`` and ``jax.jvp`` (``_extensions/boxed.py``).
         self.transformed: dict[Hashable, Executable] = {}
         #: Whether the op gives a tuple; known once it was traced for a jvp.
         self.has_tuple: bool | None = None

@@ -106,11 +106,11 @@ class OpOptions(PublicOptions, total=False):
     #: A loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
     elementwise: bool
     #: An elementwise op of one operand that XLA has an instruction for, and no vectors for where
-    #: rows are short (short_rows.py).
+    #: rows are short (``_runtime/short_rows.py``).
     one_instruction: bool
     #: The result is the operand, its memory order included.
     copies: bool
-    #: Another rule of memory_order.py for the outputs' strides.
+    #: Another rule of ``_ops/memory_order.py`` for the outputs' strides.
     memory_order: Callable[..., None] | None
     #: Whether ``out=`` may have another dtype of at least the result's category. So it is by
     #: default for elementwise ops, and not for others. "dtype": the op has a parameter ``dtype``,
@@ -118,8 +118,8 @@ class OpOptions(PublicOptions, total=False):
     #: and anything else is NotImplementedError. Or a function of the operands that gives one of
     #: these.
     casts_out: CastsOut | Callable[..., CastsOut]
-    #: ``check(*all arguments)``, called eagerly before the op for errors that depend on values (an
-    #: index out of range); not called while a graph is captured.
+    #: ``check(*all arguments)``, called before the op for errors that depend on values (an index
+    #: out of range); in a capture it becomes a part of the program (``_ops/value_checks.py``).
     check: Callable[..., None] | None
     #: A namedtuple class for multiple outputs.
     returns: Callable[..., tuple[Tensor, ...]] | None
@@ -235,7 +235,7 @@ class OpSpec:
         camel = "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.grad_name = say("grad_name", f"{camel}Backward0")
         self.saved_names: dict[str, str] = {"input": "self", **say("saved_names", {})}
-        #: The rule of memory_order.py that gives outputs their strides; None for row-major.
+        #: The rule of ``_ops/memory_order.py`` for the outputs' strides; None for row-major.
         self.memory_order = say("memory_order") or (lay_out_loop.get() if elementwise else None)
         #: Whether that rule is for operands of every order.
         self.lays_out = getattr(self.memory_order, "whatever_the_operands", False)

@@ -1,5 +1,10 @@
 """Views: their geometry, the kinds of steps, and chains of steps.
 
+Imports `_runtime` and low files of `_core`. Begin with ``geometry.py`` (size, stride, offset), then
+``steps.py`` (the kinds of views) and ``chains.py`` (views read and written through). To add a kind:
+a class in ``steps.py``, a function in `_ops/shape/views`. Writes are refused by `check_writable`
+here or by `check_in_place` in ``tape.py`` (docs/design/in-place.md, refused writes).
+
 A view is a chain of *steps* on a storage's array. A step is interned (one object per set of static
 parameters), so that a chain is a cheap dictionary key; its integers that often change from call to
 call (the index of a select, the start of a slice) are *dynamic*: they are passed to the compiled
@@ -7,9 +12,7 @@ function as arguments, so ``x[i]`` in a loop compiles once.
 
 ``read(array, *dynamic)`` gives the view's value; ``write(array, value, *dynamic)`` gives the array
 with the view's part replaced. ``geometry(geometry, *dynamic)`` follows PyTorch's size, stride and
-offset. To add a view kind: one class in ``steps.py``, one function in `_ops/shape/views`. A write
-is refused by `check_writable` here or `check_in_place` in ``tape.py``. Imports `_runtime` and low
-files of `_core`. Begin with ``steps.py``.
+offset.
 """
 
 from __future__ import annotations

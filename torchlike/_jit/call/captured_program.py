@@ -123,7 +123,7 @@ class CapturedProgram:
     @property
     def inputs(self) -> list[Entry]:
         """The inputs: arguments, hidden inputs (parameters, buffers, gradients, state of an
-        optimizer), host values and traced numbers."""
+        optimizer), per-call values and traced numbers."""
         donated = set(self._program.inputs.donated)
         return [
             Entry(*source.explain(self._names), tuple(aval.shape), str(aval.dtype), i in donated)
@@ -178,7 +178,7 @@ class CapturedProgram:
         return self._program.capture_seconds
 
     @property
-    def has_host_values(self) -> bool:
+    def has_per_call_values(self) -> bool:
         """Whether Python provides numbers at each call: random draws, an optimizer's rate."""
         return bool(self._program.inputs.getters)
 

@@ -362,7 +362,7 @@ class JitFunction:
         if not call.traced and before is not None and asked not in cache.programs:
             call = self._tracer.with_numbers(call, before)
         traced = self._tracer.program_of(call)
-        if reason and traced.program.cacheable and not traced.trace.capture.host.unrepeatable:
+        if reason and traced.program.cacheable and not traced.trace.capture.per_call.unrepeatable:
             self._recompiles.note(reason, before, asked)
         return self._first_run(traced, asked)
 
@@ -373,7 +373,7 @@ class JitFunction:
         try:
             program.check_memory(call.tensors)
         except SharedOutside:  # the body runs once more
-            run.capture.host.fail()
+            run.capture.per_call.fail()
             run.capture.undo_python()
             raise
         if not program.may_run_again:
@@ -391,7 +391,7 @@ class JitFunction:
         del made, known
         if run.modes_left is not None:
             run.modes_left.restore()
-        if not run.capture.host.unrepeatable:
+        if not run.capture.per_call.unrepeatable:
             if program.cacheable:
                 self._unkept.pop(asked, None)
                 self._cache.keep(key, program)
@@ -412,9 +412,9 @@ class JitFunction:
 
         def undo() -> None:
             write(targets_of(what, call.tensors), outputs[:n])
-            run.capture.host.fail()
+            run.capture.per_call.fail()
             run.capture.undo_python()
-            if program.cacheable and not run.capture.host.unrepeatable:
+            if program.cacheable and not run.capture.per_call.unrepeatable:
                 self._cache.keep(key, program)
 
         assert program.words is not None

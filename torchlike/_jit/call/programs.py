@@ -33,13 +33,13 @@ class ProgramCache:
         #: So many programs are kept.
         self.most = most
         self.programs: dict[Any, list[Program]] = {}
-        #: The program that ran last, and the key of the call that was compiled last.
         #: By keys without sizes, how many sizes have had programs.
         self._sizes: Counter[Any] = Counter()
         #: By keys without the objects in them, how many objects have had programs.
         self._objects: Counter[Any] = Counter()
         #: Calls of sizes that are not compiled yet, by their keys.
         self._met: Counter[Any] = Counter()
+        #: The program that ran last, and the key of the call that was compiled last.
         self.latest: Program | None = None
         self.latest_key: tuple[Any, ...] | None = None
 
@@ -314,13 +314,13 @@ class WarmUp:
         compiled meanwhile. Where it is for this call alone nothing is undone."""
         traced = self._tracer.program_of(call, silent=True)
         _, key, run, program = traced
-        capture = run.capture
-        if capture.host.unrepeatable or not program.cacheable:
-            self._not_kept(call.key, not (capture.host.unrepeatable or program.changes_structure))
+        capture, per_call = run.capture, run.capture.per_call
+        if per_call.unrepeatable or not program.cacheable:
+            self._not_kept(call.key, not (per_call.unrepeatable or program.changes_structure))
             return traced
         drawn = run.first_values
         run.outputs.cut()
-        capture.host.fail()
+        per_call.fail()
         capture.undo_python()
         numbers = program.numbers_of(call.leaves, call.inputs)
         reason, before = self._keys[call.key].reason

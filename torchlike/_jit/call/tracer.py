@@ -149,7 +149,7 @@ class FunctionTracer:
         self.movable = run.outside.movable
         if self._is_of_first_gradients(call, run):
             run.outputs.cut()
-            capture.host.fail()
+            capture.per_call.fail()
             capture.undo_python()
             raise PutOff
         results.capture_seconds = time.perf_counter() - started
@@ -183,7 +183,7 @@ class FunctionTracer:
         if (
             not (self.falls_back_whole and results.cacheable)
             or self._is_silent
-            or run.capture.host.unrepeatable
+            or run.capture.per_call.unrepeatable
             or call.key in self._put_off
         ):
             return False
@@ -232,12 +232,12 @@ class FunctionTracer:
             return None  # perhaps for want of a plain number; if not, the error comes again
         run = found[0]
         results, observer = run.results, run.capture.observer
-        kept = not results.cacheable or run.capture.host.unrepeatable or run.records
+        kept = not results.cacheable or run.capture.per_call.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
         wrong = run.numbers and (kept or observer.asks_for_types())
         # And create_graph traces once more, for one offset.
         if wrong or (run.offsets and results.cotangent_avals):
-            run.capture.host.fail()
+            run.capture.per_call.fail()
             run.capture.undo_python()
             return None
         return found
@@ -272,7 +272,7 @@ class FunctionTracer:
                 if reached and avals is None:
                     run.capture.undo_python()
                     if not run.offsets.isdisjoint(reached):
-                        run.capture.host.fail()
+                        run.capture.per_call.fail()
                     shared, drawn = shared | reached, run.first_values
                     continue
             self.conversion.forgive(run.capture.observer)

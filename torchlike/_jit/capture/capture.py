@@ -6,12 +6,12 @@ which array belongs to which cell: after the one run of the Python body those co
 program's inputs. No second run, no list of modules, nothing declared.
 
 Besides cells there are *slots*: attributes that hold tensors and are rebound rather than written,
-such as ``p.grad`` or a module's buffer. And *host values*: numbers that Python has to provide anew
-at each call, such as a learning rate or the draws of a random generator.
+such as ``p.grad`` or a module's buffer. And *per-call values*: numbers that Python has to provide
+anew at each call, such as a learning rate or the draws of a random generator.
 
-A capture holds its parts: `Cells`, `Bindings` (slots and attributes), `HostValues`, `Refusals`, and
-the `FrameObserver`, which sees what Python code reads. Tensors, ops, modules and optimizers report
-to the capture (`RunningCapture` is what they know of it), and it hands on to the part.
+A capture holds its parts: `Cells`, `Bindings` (slots and attributes), `PerCallValues`, `Refusals`,
+and the `FrameObserver`, which sees what Python code reads. Tensors, ops, modules and optimizers
+report to the capture (`RunningCapture` is what they know of it), and it hands on to the part.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jax import core
 from torchlike._core import tape
 from torchlike._core.storage import Storage
 from torchlike._extensions import shared_hooks
-from torchlike._jit.capture.cells import Bindings, Cells, HostValues, outside_of_capture
+from torchlike._jit.capture.cells import Bindings, Cells, PerCallValues, outside_of_capture
 from torchlike._jit.capture.effects import DeferredPrints, Tables
 from torchlike._jit.capture.frame_observer import FrameObserver
 from torchlike._jit.capture.refusals import Refusals, is_library, trace_counts, users_line
@@ -77,7 +77,7 @@ class Capture:
     """The running record of one capture.
 
     Attributes:
-      cells, bindings, host, refused, observer: its parts.
+      cells, bindings, per_call, refused, observer: its parts.
     """
 
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
@@ -98,7 +98,7 @@ class Capture:
         self.refused = Refusals(name)
         self.cells = Cells(self.placeholders, self.refused.refuse)
         self.bindings = Bindings(self.cells, self.placeholders)
-        self.host = HostValues(drawn)
+        self.per_call = PerCallValues(drawn)
         #: Tables of modules, hooks and optimizers that the body was about to change.
         self.tables = Tables(self.bindings.written.values())
         #: Plain Python values that user code can read.
@@ -132,7 +132,7 @@ class Capture:
 
     def _hand_on(self) -> None:
         """Let each part take what is reported to the capture: no call between them."""
-        cells, bindings, host, refused = self.cells, self.bindings, self.host, self.refused
+        cells, bindings, refused, drawn = self.cells, self.bindings, self.refused, self.per_call
         self.adopt, self.is_created = cells.adopt, cells.is_created
         self.read, self.write, self.traced, self.unless = (
             cells.read,
@@ -147,8 +147,8 @@ class Capture:
         self.slot_read, self.slot_write = bindings.slot_read, bindings.slot_write
         self.read_attribute = bindings.read_attribute
         self.write_attribute = bindings.write_attribute
-        self.host_value, self.do_not_repeat = host.host_value, host.do_not_repeat
-        self.undo_on_failure = host.undo_on_failure
+        self.per_call_value, self.do_not_repeat = drawn.per_call_value, drawn.do_not_repeat
+        self.undo_on_failure = drawn.undo_on_failure
         self.refusals, self.remember_refusal = refused.errors, refused.remember
         self.refuse, self.refuse_value = refused.refuse, refused.refuse_value
         self.paused, self.unseen = self.observer.paused, self.observer.unseen

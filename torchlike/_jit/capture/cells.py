@@ -1,4 +1,4 @@
-"""The parts of a capture: `Cells`, `Bindings` (slots and attributes) and `HostValues`."""
+"""The parts of a capture: `Cells`, `Bindings` (slots and attributes) and `PerCallValues`."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _another_handle(array: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------
-# `Bindings`, slots and attributes that a capture looks up and binds, and `HostValues`.
+# `Bindings`, slots and attributes that a capture looks up and binds, and `PerCallValues`.
 
 
 class Bindings:
@@ -330,7 +330,7 @@ class Bindings:
                 slot.owner.__dict__[slot.name] = slot.initial
 
 
-class HostValues:
+class PerCallValues:
     """The numbers that Python provides anew at each call of one program."""
 
     def __init__(self, drawn: Sequence[Any]) -> None:
@@ -347,7 +347,7 @@ class HostValues:
         self.unrepeatable = ""
         self._undo: dict[int, tuple[Any, Callable[[], None]]] = {}
 
-    def host_value(self, getter: Callable[[], Any]) -> Any:
+    def per_call_value(self, getter: Callable[[], Any]) -> Any:
         """Return the first value of ``getter``, which provides one at each call, in the order asked
         for, and record it as an input of the program."""
         place = getattr(getter, "place", None)
@@ -371,7 +371,7 @@ class HostValues:
         self._undo.setdefault(id(owner), (owner, undo))
 
     def fail(self) -> None:
-        """Put back what drawing host values changed (the states of random generators)."""
+        """Put back what drawing per-call values changed (the states of random generators)."""
         for _, undo in self._undo.values():
             undo()
 

@@ -4,7 +4,8 @@ Everything that a program depends on and that no key of the call tells is a `Gua
 variable, the gradient that a parameter has, which tensors share memory. A program has one
 `GuardSet`. Whether the program fits a call, the source of its generated guard, and the words that
 say why it does not fit are three loops over that set's one list. A new kind of guard is a new
-subclass, and a line in ``collect`` (or in the capture's observer) that makes one.
+subclass, and a line in `guards_of` (``../capture/capture.py``), or in the capture's observer, that
+makes one.
 """
 
 from __future__ import annotations

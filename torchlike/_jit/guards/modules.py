@@ -218,13 +218,13 @@ class OptimizerGuard(Guard):
 
     def __init__(self, optimizer: Any, capture: Any) -> None:
         self._optimizer = optimizer
-        self._groups = list(optimizer.param_groups)
-        self._live = [(g, k) for g in self._groups for k in g if (id(g), k) in capture.host.places]
+        self._groups, anew = list(optimizer.param_groups), capture.per_call.places
+        self._live = [(g, k) for g in self._groups for k in g if (id(g), k) in anew]
         self._fixed = [
             (g, k, v)
             for g in self._groups
             for k, v in g.items()
-            if (id(g), k) not in capture.host.places and k != "params"
+            if (id(g), k) not in anew and k != "params"
         ]
         self._zero = [(g, k, _is_zero(g[k])) for g, k in self._live]
         self._params = [(g, tuple(map(id, g["params"]))) for g in self._groups]

@@ -178,7 +178,7 @@ class InputNames(NamedTuple):
     #: Tensors among the arguments, and traced numbers.
     arguments: Sequence[str]
     numbers: Sequence[str]
-    #: What provides the host values.
+    #: What provides the per-call values.
     getters: Sequence[Callable[[], Any]]
 
     def of_slot(self, slot: Slot) -> str:
@@ -292,12 +292,12 @@ class ValueSource(InputSource):
     __slots__ = ()
 
     def find(self, arguments: Sequence[Any], drawn: Sequence[Any], numbers: Sequence[Any]) -> Any:
-        """Return the value at a call: of its tensors, host values and traced numbers."""
+        """Return the value at a call: of its tensors, per-call values and traced numbers."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class HostValue(ValueSource):
+class PerCallValue(ValueSource):
     """What a getter provides: a random draw, a learning rate."""
 
     index: int
@@ -310,7 +310,7 @@ class HostValue(ValueSource):
 
     def explain(self, names: InputNames) -> tuple[str, str]:
         place = getattr(names.getters[self.index], "place", None)
-        return "host value", "a random draw" if place is None else place[1]
+        return "per-call value", "a random draw" if place is None else place[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ INPUT_KINDS: tuple[type[InputSource], ...] = (
     FixedCell,
     SlotCell,
     ArgumentCell,
-    HostValue,
+    PerCallValue,
     TracedNumber,
     ViewOffset,
 )

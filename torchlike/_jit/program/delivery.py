@@ -41,7 +41,7 @@ class Run(NamedTuple):
     kept: list[Any]
     arrays: list[Any]
     arguments: Sequence[Tensor]
-    #: All host values of the call, used or not.
+    #: All per-call values of the call, used or not.
     drawn: Sequence[Any]
     #: Puts random generators back, where a check of values may fail.
     undo: Callable[[], None] | None = None
@@ -54,7 +54,7 @@ class Inputs:
     #: Cells that are the same at each call, then where the others are found.
     cells: list[Storage]
     moving: list[CellSource]
-    #: What provides the host values of a call, whether or not they are inputs.
+    #: What provides the per-call values of a call, whether or not they are inputs.
     getters: list[Callable[[], Any]]
     #: Where the inputs behind the cells are found.
     values: list[ValueSource]
@@ -86,7 +86,7 @@ class Outputs:
     slot_conditions: dict[int, int]
     #: Leaves (or which arguments they are) whose ``requires_grad`` is changed: from, to.
     flags: list[tuple[Any, Any, Any]]
-    #: What the function returned: templates of its leaves, and their structure (trees.py).
+    #: What the function returned: templates of its leaves, and their structure (`trees`).
     result: tuple[list[Any], Any]
     #: Containers among the arguments that it changes, by their places among the numbers of a
     #: call: what is in them stands behind the result (see `scalars`).

@@ -188,7 +188,7 @@ class CompiledNode(Node):
         #: What the call ran on, for create_graph.
         self.call = call
         self.residuals = residuals
-        #: Replaces it by eager operations, where that can be done (fallback/replay.py).
+        #: Replaces it by eager operations, where that can be done (see ``call/fallback.py``).
         self.replay: Any = None
 
     @property

@@ -35,8 +35,8 @@ from torchlike._jit.guards.sources import (
     ConstantArray,
     CotangentInput,
     FixedCell,
-    HostValue,
     InputSource,
+    PerCallValue,
     SlotCell,
     TracedNumber,
     ViewOffset,
@@ -336,7 +336,7 @@ def build(
     if split.backward is not None:
         evaluate = backward_evaluator(split, bound)
         backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {capture.name}")
-    inputs = constants.inputs([getter for getter, _ in capture.host.getters], donated)
+    inputs = constants.inputs([getter for getter, _ in capture.per_call.getters], donated)
     of_call, of_backward = (
         Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
     )
@@ -359,7 +359,7 @@ def build(
             words=of_backward,
         ),
         words=of_call,
-        generators=Generators(found) if of_call and (found := capture.host.generators()) else None,
+        generators=Generators(own) if of_call and (own := capture.per_call.generators()) else None,
         gradient_slots=GradientSlots.of(results.slot_outputs) if of_call else None,
         guards=_guards(results, capture, inputs, arguments, as_themselves),
         numbers=results.numbers,
@@ -450,14 +450,14 @@ class _Constants:
     def drawn(self) -> frozenset[int]:
         """Return the positions of the inputs that are random numbers."""
         found = self.sources(*INPUT_KINDS)
-        return frozenset(i for i, source in enumerate(found) if isinstance(source, HostValue))
+        return frozenset(i for i, source in enumerate(found) if isinstance(source, PerCallValue))
 
     def inputs(self, getters: list[Callable[[], Any]], donated: tuple[int, ...]) -> Inputs:
         return Inputs(
             cells=[source.storage for source in self.sources(FixedCell)],
             moving=self.sources(SlotCell, ArgumentCell),
             getters=getters,
-            values=self.sources(HostValue, TracedNumber, ViewOffset),
+            values=self.sources(PerCallValue, TracedNumber, ViewOffset),
             avals=[_aval(array) for _, _, array in self._all(INPUT_KINDS)],
             sources=self.sources(*INPUT_KINDS),
             donated=donated,

@@ -137,7 +137,7 @@ class SubgraphCapture:
                 "an assignment (x = x + 1 for x += 1)",
             )
 
-    def host_value(self, getter: Any) -> Any:
+    def per_call_value(self, getter: Any) -> Any:
         """Refuse a draw or a learning rate: asked for once a call, which is not once a turn."""
         self._refuse("drawing random numbers (or an optimizer's step)", "a draw made before it")
 

@@ -28,8 +28,8 @@ from torchlike._jit.capture.scalars import CallValues, Copies, InputContainer, T
 from torchlike._jit.capture.value_visits import ATOMS
 from torchlike._jit.guards.guard import MISSING, describe, same
 from torchlike._jit.guards.sources import (
-    HostValue,
     InputSource,
+    PerCallValue,
     PlaceSlot,
     TracedNumber,
     ViewOffset,
@@ -66,7 +66,7 @@ class Tracing:
         moving: Mapping[Any, Any] | None = None,
     ) -> None:
         """Prepare a run. ``traced``: the leaves that are traced numbers or offsets; ``drawn``: the
-        host values that an earlier trace got; ``moving``: numbers in Python's objects that are
+        per-call values that an earlier trace got; ``moving``: numbers in Python's objects that are
         traced, by their places' keys."""
         self.fn = fn
         self.capture = Capture(name, drawn)
@@ -205,7 +205,7 @@ class Tracing:
                 capture.refused.end_refused()
                 return closed
         except BaseException as error:
-            capture.host.fail()
+            capture.per_call.fail()
             capture.undo_python()
             reason = cleaned(capture.refused.reason_to_end(error))
             if isinstance(reason, JitCaptureError):
@@ -330,7 +330,7 @@ class Tracing:
         n = len(own)
         for index in self.results.changes:
             if self.capture.observer.has_visited(own[n + index]):
-                self.capture.host.fail()
+                self.capture.per_call.fail()
                 self.capture.undo_python()
                 self._refuse_of_container(
                     "changing a list or dictionary that was passed as an argument and is also "
@@ -406,7 +406,7 @@ class Tracing:
             capture.cells.inputs.values(), returned.made
         )
         self.n_forward = len(outputs)
-        self.first_values = capture.host.first_values
+        self.first_values = capture.per_call.first_values
         return outputs + gradients
 
     def sources(self) -> dict[int, InputSource]:
@@ -415,8 +415,8 @@ class Tracing:
         found: dict[int, InputSource] = dict(
             zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True)
         )
-        for i, (_, placeholder) in enumerate(self.capture.host.getters):
-            found[id(placeholder)] = HostValue(i)
+        for i, (_, placeholder) in enumerate(self.capture.per_call.getters):
+            found[id(placeholder)] = PerCallValue(i)
         found |= self.backward.sources()
         for i, placeholder in self.numbers.placeholders.items():
             found[id(placeholder)] = TracedNumber(i)

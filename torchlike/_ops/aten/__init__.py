@@ -1,1 +1,1 @@
-"""PyTorch's dispatcher's names, old names, operators, questions."""
+"""PyTorch's dispatcher's names, old names, questions; ``operators.py`` has ``a + b``."""

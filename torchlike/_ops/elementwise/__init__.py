@@ -1,1 +1,1 @@
-"""Functions of each element."""
+"""Functions of each element: ``unary.py`` of one tensor, ``pointwise.py`` of several."""

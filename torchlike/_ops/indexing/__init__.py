@@ -1,1 +1,1 @@
-"""Reading and writing at indices and masks."""
+"""Reading and writing at indices and masks. Begin with ``indexing.py`` (``x[i]``)."""

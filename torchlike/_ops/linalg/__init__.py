@@ -1,1 +1,1 @@
-"""Products, decompositions, solvers and norms of matrices."""
+"""Products (``matmul.py``), decompositions, solvers and norms of matrices."""

@@ -1,1 +1,1 @@
-"""What `nn.functional` is made of."""
+"""What `nn.functional` is made of: a folder for each kind of layer."""

@@ -1,4 +1,4 @@
-"""Random tensors: PyTorch's numbers for a seed, eager and jitted alike (see ``drawing``)."""
+"""Random tensors: PyTorch's numbers for a seed, eager and jitted alike (see `sampling`)."""
 
 from __future__ import annotations
 

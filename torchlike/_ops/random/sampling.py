@@ -137,7 +137,7 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
         # Uncommitted where the CPU is not JAX's default: an op takes them to its operands.
         return host_value(numbers()) if host().is_default else jax.device_put(numbers())
     source.to_be_undone()
-    return capture.host_value(numbers)
+    return capture.per_call_value(numbers)
 
 
 def _is_staged() -> bool:

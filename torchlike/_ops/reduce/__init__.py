@@ -1,1 +1,1 @@
-"""Reductions, order statistics, sets and counts."""
+"""Reductions, order statistics, sets and counts. Begin with ``reduction.py``."""

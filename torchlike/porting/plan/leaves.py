@@ -13,7 +13,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core.storage import Storage
 from torchlike._jit.call.captured_program import CapturedProgram
-from torchlike._jit.guards.sources import ArgumentCell, FixedCell, HostValue, SlotCell
+from torchlike._jit.guards.sources import ArgumentCell, FixedCell, PerCallValue, SlotCell
 from torchlike._runtime.trees import flatten
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.nn import Module
@@ -133,7 +133,7 @@ def leaves_of(program: CapturedProgram, names: Names) -> list[Leaf]:
         name, kind, of, module = "a tensor", "other state", "", ""
         if isinstance(source, ArgumentCell):
             name, kind = f"argument {source.position}", "batch"
-        elif isinstance(source, HostValue):
+        elif isinstance(source, PerCallValue):
             name, kind = f"draw {source.index}", "random numbers"
         elif storage is not None and id(storage) in names.of_cell:
             name, kind, of, module = names.of_cell[id(storage)]

@@ -20,8 +20,8 @@ from torchlike._jit.call.function import JitFunction
 from torchlike._jit.guards.sources import (
     CotangentInput,
     FixedCell,
-    HostValue,
     InputSource,
+    PerCallValue,
     SlotCell,
 )
 from torchlike._jit.program.checks import checked
@@ -225,7 +225,7 @@ class Artifact:
         }
         if checks:
             about |= {"checks": described(sites), "words": words}
-        capture.host.fail()
+        capture.per_call.fail()
         capture.undo_python()
         run.outputs.cut()
         json.dumps(about)  # plain data, or a TypeError here rather than when it is saved
@@ -356,7 +356,7 @@ def _lifted(
         if isinstance(source, CotangentInput):
             cotangents[source.index] = var
             continue
-        if isinstance(source, HostValue):
+        if isinstance(source, PerCallValue):
             raise Unexportable(
                 "it draws random numbers or reads an optimizer's rate, which an exported "
                 "program could not draw anew: call model.eval() before, or pass them in"

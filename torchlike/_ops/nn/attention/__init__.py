@@ -1,1 +1,1 @@
-"""Attention."""
+"""Attention. Begin with ``attention.py``; ``kernels.py`` chooses what computes it."""

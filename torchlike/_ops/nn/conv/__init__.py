@@ -1,1 +1,1 @@
-"""Convolutions."""
+"""Convolutions: ``ops.py`` has the ops, ``convolution.py`` what they compute."""

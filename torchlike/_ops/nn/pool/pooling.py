@@ -3,7 +3,7 @@
 Max pooling runs one dimension after the other: the maximum of a row, then of the row maxima. Each
 step folds over the window with ``jnp.where``, so the gradient goes to one winner, the first in
 row-major order (and the last NaN), as PyTorch's does. It works in channels-last order, like the
-convolutions before and after it (see convolution.py). Windows side by side have a derivative of
+convolutions before and after it (``_ops/nn/conv/``). Windows side by side have a derivative of
 their own (`max_of_tiles`).
 """
 
