@@ -97,6 +97,19 @@ _ELEMENT: dict[str, float] = {
     "cumlogsumexp": 100,
     "threefry2x32": 40,
 }
+#: What NumPy takes to hand a matrix to LAPACK and to take the results.
+_PER_MATRIX = 1e4
+#: Multiplications of LAPACK's for a matrix of m × n, k the smaller of both.
+_LAPACK: dict[str, Callable[[int, int, int], float]] = {
+    "cholesky": lambda m, n, k: k**3 / 3,
+    "lu": lambda m, n, k: m * n * k,
+    "geqrf": lambda m, n, k: 2 * m * n * k,
+    "householder_product": lambda m, n, k: 2 * m * n * k,
+    "qr": lambda m, n, k: 4 * m * n * k,
+    "eigh": lambda m, n, k: 10 * k**3,
+    "svd": lambda m, n, k: 20 * m * n * k,
+    "eig": lambda m, n, k: 25 * k**3,
+}
 #: Arithmetic on 16-bit floats goes number by number through float32 (integers pay for it, too).
 _SLOW_IN_HALF = frozenset(
     (
@@ -156,6 +169,7 @@ def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -
         return False
     work, _ = _cost(jaxpr, value, 0)
     work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
+    work -= sum(_of_lapack(eqn, value) for eqn in walk(jaxpr))  # XLA hands it to LAPACK as well
     return _PER_STEP * steps + work <= settings.xla_is_dear * _xla_call(jaxpr)
 
 
@@ -211,6 +225,18 @@ def _cost(
     return total, count
 
 
+def _of_lapack(eqn: Any, value: Callable[[Any], int]) -> float:
+    """Return LAPACK's part of an equation's work, for all matrices of a batch."""
+    name = eqn.primitive.name
+    if name == "triangular_solve":
+        triangle, known = (v.aval.shape for v in eqn.invars)
+        return value(triangle[-1]) * math.prod(map(value, known))
+    if name not in _LAPACK:
+        return 0
+    *batch, m, n = map(value, eqn.invars[0].aval.shape)
+    return math.prod(batch) * _LAPACK[name](m, n, min(m, n))
+
+
 def _turns(eqn: Any, value: Callable[[Any], int]) -> int:
     name = eqn.primitive.name
     return value(eqn.params["length"]) if name == "scan" else _TURNS if name == "while" else 1
@@ -232,6 +258,9 @@ def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
             return 120 * out
     if name in _ELEMENT:
         return _ELEMENT[name] * out
+    if name in _LAPACK or name == "triangular_solve":
+        matrices = math.prod(map(value, eqn.invars[0].aval.shape[:-2]))
+        return _PER_MATRIX * matrices + _of_lapack(eqn, value)
     if name == "dot_general":
         (summed, _), _ = eqn.params["dimension_numbers"]
         length = math.prod(value(eqn.invars[0].aval.shape[d]) for d in summed)

@@ -78,3 +78,16 @@ def _platform_index(eqn: Equation) -> Callable[..., Any]:
             index = np.asarray(k, np.int32)
             return lambda *_: index
     raise NoNumpyRule("platform_index without the CPU")
+
+
+@rule("custom_linear_solve")
+def _custom_linear_solve(eqn: Equation) -> Callable[..., Any]:
+    n_constants = eqn.params["const_lengths"]
+    solve = eqn.evaluator(eqn.params["jaxprs"].solve)
+    first = n_constants.matvec + n_constants.vecmat
+    behind = first + n_constants.solve + n_constants.transpose_solve
+
+    def solution(*operands: Any) -> list[Any]:
+        return solve(*operands[first : first + n_constants.solve], *operands[behind:])
+
+    return solution
