@@ -149,6 +149,22 @@ def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
     ``value`` gives the number that a size stands for.
     """
     cost, n = _cost(jaxpr, value)
+    calls = _calls(jaxpr, cost, n, value)
+    if calls and _has_loops(jaxpr):  # the turns that a call takes are known afterwards
+        calls = _calls(jaxpr, _cost(jaxpr, value, turns=0)[0], n, value)
+    return calls
+
+
+def of_a_turn(jaxpr: Any, value: Callable[[Any], int] = int) -> float:
+    """Return as how many calls more a call counts for each turn of a ``while`` loop in it."""
+    if all(eqn.primitive.name != "while" for eqn in walk(jaxpr)):
+        return 0
+    without = _cost(jaxpr, value, turns=0)[0]
+    return (_cost(jaxpr, value, turns=1)[0] - without) / max(without, 1.0)
+
+
+def _calls(jaxpr: Any, cost: float, n: int, value: Callable[[Any], int]) -> int:
+    """Return how often to compute by NumPy what takes ``cost`` and has ``n`` equations."""
     is_large = _is_large(jaxpr, value)
     gain = cost if is_large else max(cost - _xla_call(jaxpr), 1.0)
     calls = (_COMPILING + _COMPILING_EQUATIONS * math.sqrt(n)) / max(gain, 1.0)
@@ -207,17 +223,21 @@ def _has_loops(jaxpr: Any) -> bool:
 
 
 def _cost(
-    jaxpr: Any, value: Callable[[Any], int], per_equation: float = _PER_EQUATION
+    jaxpr: Any,
+    value: Callable[[Any], int],
+    per_equation: float = _PER_EQUATION,
+    turns: int = _TURNS,
 ) -> tuple[float, int]:
-    """Return (units that NumPy takes, equations of the program and those within it)."""
-    total, count = 0.0, 0
+    """Return (units that NumPy takes, equations of the program and those within it), where each
+    ``while`` loop takes so many turns."""
+    total, count, turns_of_while = 0.0, 0, turns
     for eqn in jaxpr.eqns:
-        turns = _turns(eqn, value)
+        turns = _turns(eqn, value, turns_of_while)
         inner = list(subjaxprs(eqn))
         total += per_equation * turns
         count += 1
         for sub in inner:
-            cost, n = _cost(sub, value, per_equation)
+            cost, n = _cost(sub, value, per_equation, turns_of_while)
             total += turns * cost * (_IN_LOOP if turns > 1 else 1)
             count += n
         if not inner:
@@ -237,9 +257,9 @@ def _of_lapack(eqn: Any, value: Callable[[Any], int]) -> float:
     return math.prod(batch) * _LAPACK[name](m, n, min(m, n))
 
 
-def _turns(eqn: Any, value: Callable[[Any], int]) -> int:
+def _turns(eqn: Any, value: Callable[[Any], int], of_while: int) -> int:
     name = eqn.primitive.name
-    return value(eqn.params["length"]) if name == "scan" else _TURNS if name == "while" else 1
+    return value(eqn.params["length"]) if name == "scan" else of_while if name == "while" else 1
 
 
 def _elements(eqn: Any, value: Callable[[Any], int]) -> float:

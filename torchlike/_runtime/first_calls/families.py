@@ -53,6 +53,7 @@ class Specialised(NamedTuple):
     sizes: dict[str, int]
     calls: int
     stays: bool
+    of_a_turn: float
     dtypes: list[Any]
     avals: list[Any]
     structure: Any
@@ -140,7 +141,9 @@ class Generic:
 
         calls = cost.calls_by_numpy(self._closed.jaxpr, value)
         stays = calls > 0 and cost.numpy_is_faster(self._closed.jaxpr, len(self._plan), value)
-        return Specialised(self._plan, sizes, calls, stays, self._dtypes, avals, self._structure)
+        turn = cost.of_a_turn(self._closed.jaxpr, value)
+        of_all = self._dtypes, avals, self._structure
+        return Specialised(self._plan, sizes, calls, stays, turn, *of_all)
 
 
 class Family:

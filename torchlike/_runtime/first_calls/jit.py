@@ -22,6 +22,7 @@ from torchlike._runtime.first_calls.program import (
     signature,
 )
 from torchlike._runtime.first_calls.rules import NoNumpyRule, TooLong
+from torchlike._runtime.first_calls.rules.control_flow import turns
 from torchlike._runtime.first_calls.settings import COMPILED, LEAST, settings
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
@@ -366,9 +367,9 @@ class FirstCalls:
                 plan = EvaluationPlan(closed)
                 stays = cost.numpy_is_faster(closed.jaxpr, len(plan))
                 dtypes = [aval.dtype for aval in closed.in_avals]
-                program.describe(
-                    plan, {}, calls, stays, dtypes, closed.out_avals, closed.structure, leaves
-                )
+                turn = cost.of_a_turn(closed.jaxpr)
+                of_all = dtypes, closed.out_avals, closed.structure
+                program.describe(plan, {}, calls, stays, turn, *of_all, leaves)
             else:
                 record.compiled_because("large")
         except NoNumpyRule as reason:
@@ -390,9 +391,11 @@ class FirstCalls:
         program.calls += 1
         program.calls_left -= 1
         record = program.record
-        began = perf_counter()
+        began, before = perf_counter(), turns.made
         try:
-            return program.run(values)
+            found = program.run(values)
+            program.calls_left -= program.of_a_turn * (turns.made - before)
+            return found
         except TooLong as reason:
             program.calls_left = 0
             record.compiled_because(str(reason))

@@ -66,6 +66,7 @@ class InterpreterProgram:
         "function",
         "is_single",
         "numbers",
+        "of_a_turn",
         "plan",
         "record",
         "sizes",
@@ -80,6 +81,8 @@ class InterpreterProgram:
         self.calls_left: float = 0
         #: Whether NumPy is faster than XLA here, so that host values are never compiled for.
         self.stays = False
+        #: As how many calls more a call counts for each turn of a loop whose turns a value decides.
+        self.of_a_turn = 0.0
         #: The plan and its sizes, and the function that it makes of them.
         self.plan: EvaluationPlan
         self.sizes: Sizes
@@ -98,6 +101,7 @@ class InterpreterProgram:
         sizes: Sizes,
         calls: int,
         stays: bool,
+        of_a_turn: float,
         dtypes: list[Any],
         avals: Any,
         structure: Any,
@@ -108,7 +112,7 @@ class InterpreterProgram:
         if any(len(a.shape) > MOST_DIMENSIONS for a in avals):
             raise NoNumpyRule(f"more than {MOST_DIMENSIONS} dimensions")
         self.plan, self.sizes = plan, sizes
-        self.calls_left, self.stays = calls, stays
+        self.calls_left, self.stays, self.of_a_turn = calls, stays, of_a_turn
         self.dtypes, self.avals, self.structure = dtypes, list(avals), structure
         self.numbers = [
             (i, dtype)
