@@ -301,5 +301,6 @@ def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
     if name == "gather":
         return 5 * out
     if name in ("sort", "top_k"):
-        return 200 * size(eqn.invars[0])
+        at = eqn.params.get("dimension", len(eqn.invars[0].aval.shape) - 1)
+        return 15 * size(eqn.invars[0]) * math.log2(value(eqn.invars[0].aval.shape[at]) + 1)
     return out
