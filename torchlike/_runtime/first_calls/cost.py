@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.jax_private.equations import LOOPS, subjaxprs, walk
@@ -142,51 +142,52 @@ _SLOW_IN_HALF = frozenset(
 )
 
 
-def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
-    """Return how many calls NumPy should compute before the program is compiled; 0 compiles at
-    once.
+class Worth(NamedTuple):
+    """What a program is worth to NumPy and to XLA."""
 
-    ``value`` gives the number that a size stands for.
+    #: How many calls NumPy should compute before the program is compiled; 0 compiles at once.
+    calls: int
+    #: Of how many functions at most a call by NumPy, on its own arrays, takes less than one of the
+    #: compiled program; below 0 where none does.
+    most_steps: float
+    #: As how many calls more a call counts for each turn of a ``while`` loop in it.
+    of_a_turn: float
+
+
+def worth(jaxpr: Any, value: Callable[[Any], int] = int) -> Worth:
+    """Estimate what is worth doing with a program. ``value`` gives the number that a size stands
+    for.
+
+    None stays with NumPy where there are loops: how long those take is known afterwards only. Nor
+    where an array is large: those are computed by compiled programs beside Python, which a call by
+    NumPy would wait for.
     """
-    cost, n = _cost(jaxpr, value)
-    calls = _calls(jaxpr, cost, n, value)
-    if calls and _has_loops(jaxpr):  # the turns that a call takes are known afterwards
-        calls = _calls(jaxpr, _cost(jaxpr, value, turns=0)[0], n, value)
-    return calls
-
-
-def of_a_turn(jaxpr: Any, value: Callable[[Any], int] = int) -> float:
-    """Return as how many calls more a call counts for each turn of a ``while`` loop in it."""
-    if all(eqn.primitive.name != "while" for eqn in walk(jaxpr)):
-        return 0
-    without = _cost(jaxpr, value, turns=0)[0]
-    return (_cost(jaxpr, value, turns=1)[0] - without) / max(without, 1.0)
-
-
-def _calls(jaxpr: Any, cost: float, n: int, value: Callable[[Any], int]) -> int:
-    """Return how often to compute by NumPy what takes ``cost`` and has ``n`` equations."""
+    cost, n, loops = _cost(jaxpr, value)
     is_large = _is_large(jaxpr, value)
+    calls = _calls(jaxpr, cost, n, is_large)
+    if loops or not calls:
+        of_a_turn = 0.0
+        if "while" in loops and calls:  # the turns that a call takes are known afterwards
+            without = _cost(jaxpr, value, turns=0)[0]
+            calls = _calls(jaxpr, without, n, is_large)
+            of_a_turn = (_cost(jaxpr, value, turns=1)[0] - without) / max(without, 1.0)
+        return Worth(calls, -1, of_a_turn)
+    if is_large:
+        return Worth(calls, -1, 0.0)
+    work = cost - _PER_EQUATION * n
+    work += sum([math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars])
+    work -= sum([_of_lapack(e, value) for e in walk(jaxpr)])  # XLA hands it to LAPACK as well
+    most_steps = (settings.xla_is_dear * _xla_call(jaxpr) - work) / _PER_STEP
+    return Worth(calls, most_steps, 0.0)
+
+
+def _calls(jaxpr: Any, cost: float, n: int, is_large: bool) -> int:
+    """Return how often to compute by NumPy what takes ``cost`` and has ``n`` equations."""
     gain = cost if is_large else max(cost - _xla_call(jaxpr), 1.0)
     calls = (_COMPILING + _COMPILING_EQUATIONS * math.sqrt(n)) / max(gain, 1.0)
     if calls > _FEW_CALLS:
         calls = max(math.sqrt(_FEW_CALLS * calls), calls / _LONGER[is_large])
     return min(int(calls), _MOST_CALLS) if calls >= 2 else 0
-
-
-def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -> bool:
-    """Return whether a call by NumPy, on its own arrays, takes less than one of the compiled
-    program.
-
-    ``steps``: how many functions of NumPy's it runs. Never where there are loops: how long those
-    take is known afterwards only. Nor where an array is large: those are computed by compiled
-    programs beside Python, which a call by NumPy would wait for.
-    """
-    if _has_loops(jaxpr) or _is_large(jaxpr, value):
-        return False
-    work, _ = _cost(jaxpr, value, 0)
-    work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
-    work -= sum(_of_lapack(eqn, value) for eqn in walk(jaxpr))  # XLA hands it to LAPACK as well
-    return _PER_STEP * steps + work <= settings.xla_is_dear * _xla_call(jaxpr)
 
 
 def is_brief(jaxpr: Any) -> bool:
@@ -223,26 +224,26 @@ def _has_loops(jaxpr: Any) -> bool:
 
 
 def _cost(
-    jaxpr: Any,
-    value: Callable[[Any], int],
-    per_equation: float = _PER_EQUATION,
-    turns: int = _TURNS,
-) -> tuple[float, int]:
-    """Return (units that NumPy takes, equations of the program and those within it), where each
-    ``while`` loop takes so many turns."""
-    total, count, turns_of_while = 0.0, 0, turns
+    jaxpr: Any, value: Callable[[Any], int], turns: int = _TURNS
+) -> tuple[float, int, frozenset[str]]:
+    """Return (units that NumPy takes where each ``while`` loop takes so many turns, equations of
+    the program and those within it, which kinds of loops it has)."""
+    total, count, loops = 0.0, 0, frozenset[str]()
     for eqn in jaxpr.eqns:
-        turns = _turns(eqn, value, turns_of_while)
+        own = _turns(eqn, value, turns)
         inner = list(subjaxprs(eqn))
-        total += per_equation * turns
+        total += _PER_EQUATION * own
         count += 1
         for sub in inner:
-            cost, n = _cost(sub, value, per_equation, turns_of_while)
-            total += turns * cost * (_IN_LOOP if turns > 1 else 1)
+            cost, n, within = _cost(sub, value, turns)
+            total += own * cost * (_IN_LOOP if own > 1 else 1)
             count += n
+            loops |= within
         if not inner:
             total += _elements(eqn, value)
-    return total, count
+        elif eqn.primitive.name in LOOPS:
+            loops |= {eqn.primitive.name}
+    return total, count, loops
 
 
 def _of_lapack(eqn: Any, value: Callable[[Any], int]) -> float:

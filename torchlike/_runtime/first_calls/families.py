@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from torchlike._runtime import logs
 from torchlike._runtime.first_calls import cost
+from torchlike._runtime.first_calls.cost import Worth
 from torchlike._runtime.first_calls.interpreter import EvaluationPlan
 from torchlike._runtime.first_calls.rules import NoNumpyRule
 from torchlike._runtime.first_calls.settings import LEAST
@@ -51,9 +52,7 @@ class Specialised(NamedTuple):
 
     plan: EvaluationPlan
     sizes: dict[str, int]
-    calls: int
-    stays: bool
-    of_a_turn: float
+    worth: Worth
     dtypes: list[Any]
     avals: list[Any]
     structure: Any
@@ -139,11 +138,8 @@ class Generic:
         def value(size: Any) -> int:
             return symbolic_sizes.value(size, sizes)
 
-        calls = cost.calls_by_numpy(self._closed.jaxpr, value)
-        stays = calls > 0 and cost.numpy_is_faster(self._closed.jaxpr, len(self._plan), value)
-        turn = cost.of_a_turn(self._closed.jaxpr, value)
-        of_all = self._dtypes, avals, self._structure
-        return Specialised(self._plan, sizes, calls, stays, turn, *of_all)
+        worth = cost.worth(self._closed.jaxpr, value)
+        return Specialised(self._plan, sizes, worth, self._dtypes, avals, self._structure)
 
 
 class Family:

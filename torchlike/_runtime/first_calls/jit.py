@@ -362,14 +362,12 @@ class FirstCalls:
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
         closed = traced(self._function, tree, shapes, leaves)
         try:
-            calls = cost.calls_by_numpy(closed.jaxpr)
-            if calls:
+            worth = cost.worth(closed.jaxpr)
+            if worth.calls:
                 plan = EvaluationPlan(closed)
-                stays = cost.numpy_is_faster(closed.jaxpr, len(plan))
                 dtypes = [aval.dtype for aval in closed.in_avals]
-                turn = cost.of_a_turn(closed.jaxpr)
                 of_all = dtypes, closed.out_avals, closed.structure
-                program.describe(plan, {}, calls, stays, turn, *of_all, leaves)
+                program.describe(plan, {}, worth, *of_all, leaves)
             else:
                 record.compiled_because("large")
         except NoNumpyRule as reason:
