@@ -228,8 +228,10 @@ _at_rest.end()
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
 _LATER = _places.at_root() | {
+    "_decomp",
     "_dynamo",
     "_functorch",
+    "ao",
     "export",
     "_subclasses",
     "_utils",

@@ -7,9 +7,7 @@ Imports `nn`, `optim`, `serialization` and below. Begin with ``collectives.py`` 
 (between processes), or with ``tensor/`` (DTensors); docs/design/distributed.md and sharding.md.
 """
 
-import importlib as _importlib
-from typing import Any as _Any
-
+from torchlike._runtime.lazy import submodules as _submodules
 from torchlike.distributed import device_mesh as device_mesh
 from torchlike.distributed import out_targets as _out_targets
 from torchlike.distributed import tensor as tensor
@@ -192,10 +190,4 @@ __all__ = [
 ]
 
 #: Rooms that build on modules and optimizers, and are imported when somebody asks for them.
-_LATER = ("_composable", "_tensor", "checkpoint", "fsdp")
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _LATER:
-        return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _submodules(__name__, "_composable", "_tensor", "checkpoint", "fsdp", "optim")
