@@ -301,6 +301,7 @@ _MADE_ELSEWHERE = frozenset(
         "ao.quantization",
         "quantization",
         "distributed.optim",
+        "fx.passes.regional_inductor",
     )
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlike._extensions.swap import swap_tensors
 from torchlike._runtime.lazy import submodules as _submodules
-from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks, model_zoo
+from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks
 
 __all__ = [
     "_pytree",
@@ -25,7 +25,9 @@ __all__ = [
 ]
 
 #: Imported when they are asked for: programs that measure, or report on a machine.
-__getattr__ = _submodules(__name__, "benchmark", "collect_env", "flop_counter", "module_tracker")
+__getattr__ = _submodules(
+    __name__, "benchmark", "collect_env", "flop_counter", "model_zoo", "module_tracker"
+)
 
 
 def set_module(obj: Any, mod: str) -> None:

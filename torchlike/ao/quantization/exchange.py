@@ -21,6 +21,8 @@ dynamic: Any = LazyModule("torchlike.ao.nn.quantized.dynamic")
 @functools.cache
 def _mapping() -> dict[type, Any]:
     return {nn.Linear: dynamic.Linear, nn.LSTM: dynamic.LSTM}
+
+
 #: Of these PyTorch makes layers of int8 too; the first by default.
 _RECURRENT = (nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
 _ABSENT = (*_RECURRENT, nn.EmbeddingBag, nn.Embedding)
