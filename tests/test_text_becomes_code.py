@@ -31,20 +31,18 @@ PLACES = {
     ("_ops/aten/custom.py", "import_module"): (2, "closed tables: _OWN and _WRITTEN"),
     ("_runtime/jax_private/names.py", "import_module"): (2, OWN),
     ("_runtime/first_calls/interpreter.py", "exec"): (1, "a plan of a jaxpr, of numbers alone"),
-    ("_runtime/lazy.py", "import_module"): (1, OWN),
+    ("_runtime/lazy.py", "import_module"): (2, OWN),
     ("serialization/stablehlo/artifact.py", "deserialize"): (
         1,
         "of files: serialization/stablehlo/safety.py checks each",
     ),
     ("_utils.py", "getattr walk"): (1, "a name that the caller gives; no reader calls it"),
     ("_utils.py", "import_module"): (1, "a name that the caller gives; no reader calls it"),
-    ("distributed/__init__.py", "import_module"): (1, OWN),
     ("distributed/objects.py", "pickle.loads"): (
         2,
         "object collectives, as PyTorch's, run pickles of the other ranks: SECURITY.md says so",
     ),
     ("distributions/utils.py", "attrgetter"): (1, OWN),
-    ("fx/experimental/__init__.py", "import_module"): (1, OWN),
     ("fx/experimental/proxy_tensor.py", "eval"): (1, "arg0, arg1 …: a count, no text"),
     ("fx/graph.py", "getattr walk"): (2, GRAPH),
     ("fx/graph_module.py", "exec"): (
@@ -60,7 +58,6 @@ PLACES = {
     ("fx/passes/utils/matcher_utils.py", "getattr walk"): (1, GRAPH),
     ("fx/subgraph_rewriter.py", "getattr walk"): (2, GRAPH),
     ("hub.py", "spec_from_file_location"): (1, "hub runs hubconf.py: that is what it is for"),
-    ("interop/__init__.py", "import_module"): (1, OWN),
     ("interop/flax/variables.py", "getattr walk"): (1, "paths of a module that the caller holds"),
     ("multiprocessing/spawn.py", "pickle.loads"): (1, WORKER),
     ("nn/modules/module.py", "getattr walk"): (
@@ -82,7 +79,6 @@ PLACES = {
     ("testing/__init__.py", "import_module"): (1, OWN),
     ("testing/against_torch.py", "import_module"): (1, "modules of PyTorch, by objects' own"),
     ("testing/strategies/programs.py", "exec"): (1, "a program that hypothesis made here"),
-    ("utils/__init__.py", "import_module"): (1, OWN),
     ("utils/data/processes/by_value.py", "getattr walk"): (1, "the __qualname__ of a class here"),
     ("utils/data/processes/by_value.py", "import_module"): (2, WORKER),
     ("utils/data/processes/by_value.py", "marshal.loads"): (1, WORKER),

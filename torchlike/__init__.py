@@ -156,8 +156,6 @@ from torchlike import (  # noqa: E402
     fft,
     func,
     futures,
-    fx,
-    hub,
     interop,
     jit,
     linalg,
@@ -167,7 +165,6 @@ from torchlike import (  # noqa: E402
     optim,
     random,
     serialization,
-    signal,
     sparse,
     special,
     utils,
@@ -228,9 +225,14 @@ _at_rest.end()
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
 _LATER = _places.at_root() | {
+    "_decomp",
     "_dynamo",
     "_functorch",
+    "ao",
     "export",
+    "fx",
+    "hub",
+    "signal",
     "_subclasses",
     "_utils",
     "distributions",

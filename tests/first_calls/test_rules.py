@@ -492,6 +492,103 @@ def test_fourier():
     check(jnp.fft.rfft, x)
 
 
+def definite(*batch, n=5, dtype=np.float32):
+    """Matrices that every factorization takes, well conditioned."""
+    x = floats(*batch, n, n, dtype=dtype)
+    return (x @ np.swapaxes(x, -1, -2) / n + 2 * np.eye(n, dtype=dtype)).astype(dtype)
+
+
+def with_phase(x):
+    """Hermitian where ``x`` is symmetric."""
+    phase = np.exp(1j * np.arange(x.shape[-1])).astype(np.complex64)
+    return phase[:, None] * x * phase.conj()
+
+
+#: By name: a function whose result the choice of signs does not change.
+FACTORIZATIONS = {
+    "cholesky": lambda x: lax.linalg.cholesky(x, symmetrize_input=False),
+    "eigh": lambda x: lax.linalg.eigh(x, symmetrize_input=False),
+    "eigh of the upper triangle": lambda x: lax.linalg.eigh(
+        jnp.triu(x), lower=False, symmetrize_input=False
+    ),
+    "singular values": lambda x: lax.linalg.svd(x[..., :3], compute_uv=False),
+    "svd": lambda x: lax.linalg.svd(x[..., :3, :], full_matrices=False),
+    "full svd": lambda x: lax.linalg.svd(x[..., :3], full_matrices=True)[1:],
+    "lu": lambda x: lax.linalg.lu(x[..., :3]),
+    "lu of rows": lambda x: lax.linalg.lu(x[..., :3, :]),
+    "qr": lambda x: lax.linalg.qr(x[..., :3], full_matrices=False),
+    "full qr": lambda x: lax.linalg.qr(x[..., :3], full_matrices=True)[1],
+    "qr of rows": lambda x: lax.linalg.qr(x[..., :3, :], full_matrices=False),
+    "geqrf": lambda x: lax.linalg.householder_product(*jnp.linalg.qr(x, mode="raw")),
+    "solve": lambda x: jnp.linalg.solve(x, x[..., :2]),
+    "det": jnp.linalg.det,
+    "pivots": lambda x: lax.linalg.lu_pivots_to_permutation(lax.linalg.lu(x)[1], 5),
+}
+
+
+@pytest.mark.sampled(every=2)
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize("name", FACTORIZATIONS)
+def test_factorizations(name, batch):
+    x = definite(*batch)
+    check(FACTORIZATIONS[name], x)
+    if name in ("cholesky", "eigh", "singular values", "qr"):
+        check(FACTORIZATIONS[name], with_phase(x))
+
+
+def test_eigenvalues_of_any_matrix():
+    x = floats(2, 5, 5)
+    for left, right in ((False, False), (False, True), (True, True)):
+        check(
+            lambda x, left=left, right=right: lax.linalg.eig(
+                x, compute_left_eigenvectors=left, compute_right_eigenvectors=right
+            ),
+            x,
+        )
+    check(lambda x: lax.linalg.eig(x)[0], with_phase(x))
+
+
+@pytest.mark.sampled(every=4)
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("side", [True, False])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("trans", [(False, False), (True, False), (True, True), (False, True)])
+def test_triangular_systems(batch, side, lower, trans):
+    a = with_phase(definite(*batch))
+    b = floats(*batch, 5, 2) if side else floats(*batch, 2, 5)
+    check(
+        lambda a, b: lax.linalg.triangular_solve(
+            a, b, left_side=side, lower=lower, transpose_a=trans[0], conjugate_a=trans[1]
+        ),
+        a,
+        b.astype(a.dtype),
+    )
+    check(
+        lambda a, b: lax.linalg.triangular_solve(
+            a, b, left_side=side, lower=lower, transpose_a=trans[0], unit_diagonal=True
+        ),
+        definite(*batch),
+        b,
+    )
+
+
+def test_matrices_that_lapack_gives_up():
+    indefinite = np.stack([definite(), -definite()])
+    check(jnp.linalg.cholesky, indefinite)
+    check(lambda x: lax.linalg.lu(x), np.zeros((2, 3, 3), np.float32))
+    check(
+        lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True),
+        np.diag([1.0, 0.0, 2.0]),
+        np.ones((3, 1)),
+    )
+
+
+def test_empty_matrices_have_no_rule():
+    closed = jax.make_jaxpr(jnp.linalg.cholesky)(np.zeros((0, 3, 3), np.float32))
+    with pytest.raises(NoNumpyRule):
+        function_of(closed)
+
+
 def test_random_bits():
     key, count = np.asarray([3, 4], np.uint32), np.arange(10, dtype=np.uint32)
     check(jax.extend.random.threefry_2x32, key, count)

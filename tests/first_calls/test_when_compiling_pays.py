@@ -40,7 +40,7 @@ def test_patience_is_a_factor(request, monkeypatch, patience, calls):
 def calls_of(n):
     """How often NumPy computes a chain of functions of n elements."""
     made = jax.make_jaxpr(lambda x: jnp.sin(jnp.exp(x)) + x)(jnp.ones(n))
-    return cost.calls_by_numpy(made.jaxpr)
+    return cost.worth(made.jaxpr).calls
 
 
 def test_large_arrays_are_due_sooner_than_small_ones():
@@ -51,5 +51,22 @@ def test_large_arrays_are_due_sooner_than_small_ones():
 
 def test_what_has_large_arrays_never_stays_with_numpy():
     jaxpr = jax.make_jaxpr(lambda x: x + x)
-    assert cost.numpy_is_faster(jaxpr(jnp.ones(64)).jaxpr, 1)
-    assert not cost.numpy_is_faster(jaxpr(jnp.ones(cost._LARGE)).jaxpr, 1)
+    assert cost.worth(jaxpr(jnp.ones(64)).jaxpr).most_steps >= 1
+    assert cost.worth(jaxpr(jnp.ones(cost._LARGE)).jaxpr).most_steps < 0
+
+
+def test_a_call_counts_for_the_turns_of_its_loop(request, monkeypatch):
+    """Twenty turns take as long as some calls without any."""
+    monkeypatch.setattr(cost, "_MOST_CALLS", 9)
+    name = request.node.nodeid
+    form = first_calls.jit(
+        lambda n, x: jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 2), (0, x)),
+        name=name,
+    )
+    x = jnp.ones(2)
+    for _ in range(3):
+        form(0, x)
+    assert (record_of(name).calls, record_of(name).compiled) == (3, 0)
+    for _ in range(3):
+        np.testing.assert_array_equal(form(20, x)[1], [2.0**20] * 2)
+    assert (record_of(name).calls, record_of(name).compiled) == (4, 1)

@@ -103,6 +103,7 @@ def test_wrong_arguments_are_no_error_of_the_body():
         torch.jit.script(asserts)()
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_code_that_reads_values_runs_eagerly_until_it_is_saved():
     scripted = torch.jit.script(lambda x: x * x.sum().item() + int(torch.jit.is_scripting()))
     with pytest.warns(RuntimeWarning, match=r"runs eagerly.*\.item\(\) needs a value") as told:
@@ -118,6 +119,7 @@ def test_code_that_reads_values_runs_eagerly_until_it_is_saved():
         _ = scripted.graph
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_a_module_that_reads_values_in_training_alone_is_saved_in_evaluation():
     class Noted(torch.nn.Module):
         def forward(self, x):

@@ -36,6 +36,7 @@ def net():
 X = torch.tensor([[1.0, 2.0, 3.0], [0.5, -1.0, 0.0], [2.0, 0.0, 1.0], [1.0, 1.0, -1.0]])
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_script_of_a_module_shares_state_and_keeps_both_branches(net):
     s = torch.jit.script(net)
     assert isinstance(s, torch.jit.ScriptModule)
@@ -67,6 +68,7 @@ def test_script_trains_as_the_module_does(net):
     close(stats, other.bn.running_mean)
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_script_of_a_function():
     @torch.jit.script
     def f(x, n: int):

@@ -296,6 +296,12 @@ _MADE_ELSEWHERE = frozenset(
         "utils.data",
         "mtia",
         "onnx.symbolic_opset11",
+        "library",
+        "export",
+        "ao.quantization",
+        "quantization",
+        "distributed.optim",
+        "fx.passes.regional_inductor",
     )
 )
 

@@ -19,6 +19,7 @@ from typing import Any
 from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import errors, modes
 from torchlike._dynamo import config, eval_frame, utils
+from torchlike._dynamo import exc as exc
 from torchlike._dynamo.eval_frame import is_dynamo_supported
 from torchlike._jit.call.function import JitFunction
 from torchlike.compiler import (
@@ -153,8 +154,8 @@ class _RunOnly(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         self._stance = set_stance("eager_on_recompile")
 
-    def __exit__(self, *exc: object) -> None:
-        self._stance.__exit__(*exc)
+    def __exit__(self, *error: object) -> None:
+        self._stance.__exit__(*error)
 
     def _recreate_cm(self) -> _RunOnly:
         return _RunOnly()

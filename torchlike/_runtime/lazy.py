@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -18,3 +19,15 @@ class LazyModule(ModuleType):
         value = getattr(importlib.import_module(self.__name__), attribute)
         setattr(self, attribute, value)  # found directly from now on
         return value
+
+
+def submodules(package: str, *names: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package that imports these of its modules when somebody asks
+    for them as attributes."""
+
+    def __getattr__(name: str) -> Any:
+        if name in names:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
+
+    return __getattr__

@@ -60,9 +60,11 @@ _default_backend: Any = None
 
 
 def is_compiling() -> bool:
-    """Return whether this code runs while ``torchlike.jit`` captures it, or torch.export traces
-    it."""
-    return modes.is_capturing() or modes.current.exporting
+    """Return whether this code runs while ``torchlike.jit`` captures it, or torch.export traces it;
+    False in what ``torch.jit`` scripts or traces."""
+    if modes.is_capturing():
+        return not modes.the_capture().scripting
+    return modes.current.exporting
 
 
 is_dynamo_compiling = is_compiling

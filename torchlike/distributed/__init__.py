@@ -9,9 +9,7 @@ A rank is a process with one device of its own. Start them with ``torchlike laun
 torchrun's arguments, or with ``torch.multiprocessing.spawn``.
 """
 
-import importlib as _importlib
-from typing import Any as _Any
-
+from torchlike._runtime.lazy import submodules as _submodules
 from torchlike.distributed import device_mesh as device_mesh
 from torchlike.distributed import out_targets as _out_targets
 from torchlike.distributed import tensor as tensor
@@ -194,10 +192,4 @@ __all__ = [
 ]
 
 #: Rooms that build on modules and optimizers, and are imported when somebody asks for them.
-_LATER = ("_composable", "_tensor", "checkpoint", "fsdp")
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _LATER:
-        return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _submodules(__name__, "_composable", "_tensor", "checkpoint", "fsdp", "optim")

@@ -4,9 +4,7 @@ Imports anything but `porting`; Flax, optax and Orbax only when they are used. B
 ``functions.py`` (``from_jax_function``) and ``pytrees.py``.
 """
 
-import importlib as _importlib
-from typing import Any as _Any
-
+from torchlike._runtime.lazy import submodules as _submodules
 from torchlike.interop import modules as modules
 from torchlike.interop import pytrees as pytrees
 from torchlike.interop.functions import from_jax_function
@@ -14,13 +12,6 @@ from torchlike.interop.pytrees import arrays
 from torchlike.interop.to_jax import to_jax_function
 
 #: Rooms of libraries that are imported when they are first asked for.
-_LATER = ("flax", "orbax")
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _LATER:
-        return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-
+__getattr__ = _submodules(__name__, "flax", "orbax")
 
 __all__ = ["arrays", "from_jax_function", "to_jax_function"]

@@ -36,19 +36,21 @@ class _Scripts(threading.local):
     """How many scripted functions run eagerly in this thread, one inside the other."""
 
     running = 0
+    #: Whether one of them runs before it is compiled: what it calls is a part of it.
+    first_run = False
 
 
-_scripts = _Scripts()
+scripts = _Scripts()
 
 
 class scripting:
     """``with scripting():`` a scripted function runs eagerly."""
 
     def __enter__(self) -> None:
-        _scripts.running += 1
+        scripts.running += 1
 
     def __exit__(self, *exc: object) -> None:
-        _scripts.running -= 1
+        scripts.running -= 1
 
 
 def is_scripting() -> bool:
@@ -57,13 +59,15 @@ def is_scripting() -> bool:
 
     False for ``torchlike.jit`` itself: there Python runs as Python.
     """
-    capturing = modes.is_capturing()
-    return modes.the_capture().scripting if capturing else bool(_scripts.running)
+    if modes.is_capturing():
+        return modes.the_capture().scripting
+    return scripts.first_run or bool(scripts.running)
 
 
 def is_tracing() -> bool:
-    """Return whether ``torchlike.jit`` is capturing."""
-    return modes.is_capturing()
+    """Return whether ``torchlike.jit`` is capturing, or a scripted or traced function runs before
+    it is compiled."""
+    return modes.is_capturing() or scripts.first_run
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:

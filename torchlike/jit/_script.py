@@ -15,10 +15,12 @@ from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.function import JitFunction
-from torchlike._jit.call.tracer import Call
+from torchlike._jit.call.recompile_messages import parameter_names
+from torchlike._jit.call.tracer import BodyRaised, Call
 from torchlike._runtime.trees import flatten, flatten_call, unflatten
 from torchlike.futures import Future
-from torchlike.jit._markers import scripting
+from torchlike.jit._first_runs import FirstRuns
+from torchlike.jit._markers import scripting, scripts
 from torchlike.jit._script_errors import as_told
 from torchlike.serialization.damage import reading
 from torchlike.serialization.stablehlo import archive
@@ -29,6 +31,9 @@ from torchlike.serialization.stablehlo.signature import by_position, parameters_
 from torchlike.tensor import Tensor
 
 _KIND = "torch.jit"
+#: Kinds of calls of which ``save`` makes a program.
+_MOST_EXAMPLES = 64
+_UNSAVED = "{} cannot be saved, because it cannot be compiled: {}"
 
 
 class NoGraphYet(RuntimeError, AttributeError):
@@ -46,8 +51,16 @@ class ScriptFunction(JitFunction):
         self._examples: dict[Any, tuple[Any, Any]] = {}
         #: Why calls ran eagerly, by the mode (train or eval) of the module.
         self._eager: dict[Any, str] = {}
+        self._first_runs = FirstRuns(fn)
+        #: Whether a call is compiled whatever ran first; whether one is only looked at, and the
+        #: program that was found so.
+        self.at_once = False
+        self._is_looked_at = False
+        self._looked_at: CapturedProgram | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if scripts.first_run:
+            return self._fn(*args, **kwargs)
         compiles = self.compiles
         try:
             result = super().__call__(*args, **kwargs)
@@ -59,13 +72,23 @@ class ScriptFunction(JitFunction):
                 raise
             raise told from error
         if self.compiles != compiles:
-            mode = self._mode()
-            leaves, structure = flatten_call(args, kwargs)
-            kinds = [
-                (tuple(x.shape), x.dtype) if isinstance(x, Tensor) else repr(x) for x in leaves
-            ]
-            self._examples[(mode, f"{structure} {kinds}")] = _detached((args, kwargs))
+            self._note(args, kwargs)
         return result
+
+    def _note(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Remember a call as an example for ``save``; the oldest of too many is forgotten."""
+        leaves, structure = flatten_call(args, kwargs)
+        kinds = [(tuple(x.shape), x.dtype) if isinstance(x, Tensor) else repr(x) for x in leaves]
+        key = self._mode(), f"{structure} {kinds}"
+        self._examples.pop(key, None)
+        self._examples[key] = _detached((args, kwargs))
+        while len(self._examples) > _MOST_EXAMPLES:
+            del self._examples[next(iter(self._examples))]
+
+    def reset(self) -> None:
+        super().reset()
+        self._first_runs.clear()
+        self._looked_at = None
 
     def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with scripting():
@@ -76,9 +99,51 @@ class ScriptFunction(JitFunction):
         self._eager[self._mode()] = str(why)
 
     def _eager_way(self, call: Call) -> Any:
+        if self._is_looked_at:
+            return None
         found = super()._eager_way(call)
         # What cannot be compiled in training may be in evaluation.
-        return None if found == self._call_by_modules and self._mode() not in self._eager else found
+        if found is not None and (found != self._call_by_modules or self._mode() in self._eager):
+            return found
+        nth = 0 if self.at_once else self._first_runs.take(call)
+        if nth == 1:
+            self._note(call.args, call.kwargs)
+        return self._run_first if nth else None
+
+    def _run_first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call operation by operation, and what it calls as a part of it."""
+        scripts.first_run = self.ran_eagerly = True
+        try:
+            return self._fn(*args, **kwargs)
+        finally:
+            scripts.first_run = False
+
+    def _call_captured(self, call: Call) -> tuple[Any, Any]:
+        if not self._is_looked_at:
+            return super()._call_captured(call)
+        traced = self._tracer.program_of(call, silent=True)
+        run = traced.trace
+        run.outputs.cut()
+        run.capture.host.fail()
+        run.capture.undo_python()
+        names = parameter_names(self._fn)
+        self._looked_at = CapturedProgram(self._name, traced.program, traced.key, names)
+        return None, None
+
+    def _look(self) -> CapturedProgram | None:
+        """Return the program of the last example: traced, all that the trace did is undone."""
+        if self._looked_at is None and self._examples:
+            args, kwargs = next(reversed(self._examples.values()))
+            self._is_looked_at = True
+            try:
+                super().__call__(*args, **kwargs)
+            except (BodyRaised, JitCaptureError) as why:
+                raise NoGraphYet(
+                    f"{self._name} has no graph: it cannot be compiled: {why}"
+                ) from why
+            finally:
+                self._is_looked_at = False
+        return self._looked_at
 
     def _mode(self) -> bool | None:
         """Return whether the module trains; None of a function."""
@@ -89,6 +154,8 @@ class ScriptFunction(JitFunction):
         if program is None:
             for why in self.fell_back.values():
                 raise NoGraphYet(f"{self._name} has no graph: it cannot be compiled: {why}")
+            program = self._look()
+        if program is None:
             raise NoGraphYet(
                 f"{self._name} has no graph yet: it is made for the arguments of its first call"
             )
@@ -111,9 +178,7 @@ class ScriptFunction(JitFunction):
         ``checks``: whether it checks values."""
         why = self._eager.get(self._mode())
         if why is not None:
-            raise JitCaptureError(
-                f"{self._name} cannot be saved, because it cannot be compiled: {why}"
-            )
+            raise JitCaptureError(_UNSAVED.format(self._name, why))
         if not self._examples:
             raise RuntimeError(
                 f"{self._name} was not called yet: an XLA program has shapes, so call it once with "
@@ -127,7 +192,10 @@ class ScriptFunction(JitFunction):
             args, kwargs = by_position(parameters, args, kwargs)
             if any(a.fits(*flatten_call(args, kwargs)) for a in found):
                 continue  # the same call, given otherwise
-            artifact = built(self._fn, args, kwargs, state, checks=checks)
+            try:
+                artifact = built(self._fn, args, kwargs, state, checks=checks)
+            except JitCaptureError as error:
+                raise JitCaptureError(_UNSAVED.format(self._name, error)) from error
             artifact.about.update(training=mode, modeless=mode is None, parameters=parameters)
             found.append(artifact)
         if not found:
@@ -251,9 +319,11 @@ def script(
     What its code raises is a `Error`, what operations raise in it a RuntimeError; both show its
     lines.
 
-    Differs from PyTorch: it is compiled at the first call of each kind; annotations are not needed.
-    Code that cannot be compiled, since it reads values of tensors or raises depending on them, runs
-    eagerly, with a warning; ``save`` says then why it has no program.
+    Differs from PyTorch: annotations are not needed. The first calls of each kind run operation by
+    operation (200; 4 where a tensor has 8,192 elements or more), and the next one is compiled; on
+    accelerators the first is. Code that cannot be compiled, since it reads values of tensors or
+    raises depending on them, runs eagerly, with a warning; ``save`` says then why it has no
+    program.
 
     Raises:
       RuntimeError: for something that cannot be called.

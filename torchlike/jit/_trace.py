@@ -153,6 +153,8 @@ def _first_call(
     others with eager execution."""
     owner = getattr(func, "__self__", func)
     generator, buffers = random.get_rng_state(), _buffers(owner)
+    function = getattr(compiled, "__func__", compiled)  # a module's class has its function
+    function.at_once = True
     result = traced(*example[0], **example[1])
     if compiled._tracer.conversion.active:
         warnings.warn(
@@ -161,13 +163,12 @@ def _first_call(
             TracerWarning,
             stacklevel=3,
         )
-    if others is None:
-        return
-    for more in [example, *others]:
+    for more in [] if others is None else [example, *others]:
         _restore(generator, buffers)
         found = result if more is example else traced(*more[0], **more[1])
         _restore(generator, buffers)
         _compare(func(*more[0], **more[1]), found, tolerance)
+    function.at_once = False
 
 
 def _buffers(func: Any) -> list[tuple[Tensor, Tensor]]:

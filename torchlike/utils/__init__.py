@@ -6,11 +6,11 @@ are `torchlike._runtime.trees`, of which ``_pytree.py`` is PyTorch's place.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from torchlike._extensions.swap import swap_tensors
-from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks, model_zoo
+from torchlike._runtime.lazy import submodules as _submodules
+from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks
 
 __all__ = [
     "_pytree",
@@ -25,7 +25,9 @@ __all__ = [
 ]
 
 #: Imported when they are asked for: programs that measure, or report on a machine.
-_LATER = ("benchmark", "collect_env", "flop_counter", "module_tracker")
+__getattr__ = _submodules(
+    __name__, "benchmark", "collect_env", "flop_counter", "model_zoo", "module_tracker"
+)
 
 
 def set_module(obj: Any, mod: str) -> None:
@@ -34,9 +36,3 @@ def set_module(obj: Any, mod: str) -> None:
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return importlib.import_module(f"torchlike.utils.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

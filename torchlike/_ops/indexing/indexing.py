@@ -24,6 +24,7 @@ from torchlike._extensions.meta import MetaArray
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.indexing.gathering import missing_value, out_of_bounds
+from torchlike._ops.indexing.host_masks import chosen
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
 from torchlike._ops.memory_order import broadcast_strides, iterator_strides
@@ -364,7 +365,7 @@ class _IndexParts:
             self.add_dimension(bool(where))
             return
         for part in np.nonzero(where):
-            self.take(make_tensor(part))
+            self.take(make_tensor(np.ascontiguousarray(part)))
 
 
 def getitem(self: Tensor, item: Any) -> Tensor:
@@ -375,6 +376,9 @@ def getitem(self: Tensor, item: Any) -> Tensor:
         if not -n <= item < n:
             raise IndexError(f"index {item} is out of bounds for dimension 0 with size {n}")
         return select(self, 0, item)
+    found = chosen(self, item)
+    if found is not None:
+        return found
     try:
         view, indices = take_apart(self, item)
     except IndexError:

@@ -39,6 +39,15 @@ def _as_integers(x: Any) -> jax.Array:
     return jnp.where(magnitude > 0x7F800000, np.int32(0x7FFFFFFF), key).astype(np.int64)
 
 
+def _taken(x: Any, index: Any, dim: int) -> jax.Array:
+    """Return the elements along an axis at an index that a sort has given: none is out of
+    bounds, or counted from the end."""
+    beside = tuple([d for d in range(x.ndim) if d != dim])
+    numbers = lax.GatherDimensionNumbers((), (dim,), (dim,), beside, beside)
+    ones = (1,) * x.ndim
+    return lax.gather(x, index[..., None], numbers, ones, mode="promise_in_bounds")
+
+
 def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
     """Sort along an axis and return the values and their indices; stable, NaN counts as the
     largest.
@@ -52,14 +61,14 @@ def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
         packed = lax.shift_left(~keys if descending else keys, np.int64(32)) | positions
         found = lax.sort(packed, dimension=dim, is_stable=False)
         index = lax.bitwise_and(found, np.int64(0xFFFFFFFF))
-        return jnp.take_along_axis(x, index, dim), index
+        return _taken(x, index, dim), index
     if descending:
         # Reversed before and after: NaN comes first, and ties keep their order.
         order, positions = jnp.flip(order, dim), jnp.flip(positions, dim)
     _, index = lax.sort((order, positions), dimension=dim, is_stable=True, num_keys=1)
     if descending:
         index = jnp.flip(index, dim)
-    return jnp.take_along_axis(x, index, dim), index
+    return _taken(x, index, dim), index
 
 
 #: How PyTorch refuses ``out=`` of another dtype, for values and indices.
@@ -187,7 +196,7 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
         key = jnp.where(jnp.isnan(key), unknown, key if largest else -key)
     _, index = lax.top_k(jnp.moveaxis(key, d, -1), k)
     index = jnp.moveaxis(index, -1, d).astype(np.int64)
-    return jnp.take_along_axis(input, index, d), index
+    return _taken(input, index, d), index
 
 
 @op(

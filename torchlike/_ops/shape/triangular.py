@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from torchlike._core import errors, layouts
 from torchlike._core.dispatch.registry import composite, op
@@ -75,10 +76,12 @@ def diag_embed_op(input: Input, offset: Int, dim1: Int, dim2: Int):
     a, b = errors.wrap_dim(dim1, ndim), errors.wrap_dim(dim2, ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    n = input.shape[-1] + abs(offset)
-    i = np.arange(input.shape[-1])
-    rows, columns = i + max(-offset, 0), i + max(offset, 0)
-    made = jnp.zeros((*input.shape[:-1], n, n), input.dtype).at[..., rows, columns].set(input)
+    zero = jnp.zeros((), input.dtype)
+    beside = [(0, 0, 0)] * (input.ndim - 1) + [(max(-offset, 0), max(offset, 0), 0)]
+    rows = lax.pad(input, zero, beside)
+    n = rows.shape[-1]
+    on_it = lax.iota(np.int32, n)[:, None] + offset == lax.iota(np.int32, n)
+    made = jnp.where(on_it, rows[..., None], zero)
     return jnp.moveaxis(made, (-2, -1), (a, b))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.jax_private.equations import LOOPS, subjaxprs, walk
@@ -97,6 +97,19 @@ _ELEMENT: dict[str, float] = {
     "cumlogsumexp": 100,
     "threefry2x32": 40,
 }
+#: What NumPy takes to hand a matrix to LAPACK and to take the results.
+_PER_MATRIX = 1e4
+#: Multiplications of LAPACK's for a matrix of m × n, k the smaller of both.
+_LAPACK: dict[str, Callable[[int, int, int], float]] = {
+    "cholesky": lambda m, n, k: k**3 / 3,
+    "lu": lambda m, n, k: m * n * k,
+    "geqrf": lambda m, n, k: 2 * m * n * k,
+    "householder_product": lambda m, n, k: 2 * m * n * k,
+    "qr": lambda m, n, k: 4 * m * n * k,
+    "eigh": lambda m, n, k: 10 * k**3,
+    "svd": lambda m, n, k: 20 * m * n * k,
+    "eig": lambda m, n, k: 25 * k**3,
+}
 #: Arithmetic on 16-bit floats goes number by number through float32 (integers pay for it, too).
 _SLOW_IN_HALF = frozenset(
     (
@@ -129,34 +142,52 @@ _SLOW_IN_HALF = frozenset(
 )
 
 
-def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
-    """Return how many calls NumPy should compute before the program is compiled; 0 compiles at
-    once.
+class Worth(NamedTuple):
+    """What a program is worth to NumPy and to XLA."""
 
-    ``value`` gives the number that a size stands for.
+    #: How many calls NumPy should compute before the program is compiled; 0 compiles at once.
+    calls: int
+    #: Of how many functions at most a call by NumPy, on its own arrays, takes less than one of the
+    #: compiled program; below 0 where none does.
+    most_steps: float
+    #: As how many calls more a call counts for each turn of a ``while`` loop in it.
+    of_a_turn: float
+
+
+def worth(jaxpr: Any, value: Callable[[Any], int] = int) -> Worth:
+    """Estimate what is worth doing with a program. ``value`` gives the number that a size stands
+    for.
+
+    None stays with NumPy where there are loops: how long those take is known afterwards only. Nor
+    where an array is large: those are computed by compiled programs beside Python, which a call by
+    NumPy would wait for.
     """
-    cost, n = _cost(jaxpr, value)
+    cost, n, loops = _cost(jaxpr, value)
     is_large = _is_large(jaxpr, value)
+    calls = _calls(jaxpr, cost, n, is_large)
+    if loops or not calls:
+        of_a_turn = 0.0
+        if "while" in loops and calls:  # the turns that a call takes are known afterwards
+            without = _cost(jaxpr, value, turns=0)[0]
+            calls = _calls(jaxpr, without, n, is_large)
+            of_a_turn = (_cost(jaxpr, value, turns=1)[0] - without) / max(without, 1.0)
+        return Worth(calls, -1, of_a_turn)
+    if is_large:
+        return Worth(calls, -1, 0.0)
+    work = cost - _PER_EQUATION * n
+    work += sum([math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars])
+    work -= sum([_of_lapack(e, value) for e in walk(jaxpr)])  # XLA hands it to LAPACK as well
+    most_steps = (settings.xla_is_dear * _xla_call(jaxpr) - work) / _PER_STEP
+    return Worth(calls, most_steps, 0.0)
+
+
+def _calls(jaxpr: Any, cost: float, n: int, is_large: bool) -> int:
+    """Return how often to compute by NumPy what takes ``cost`` and has ``n`` equations."""
     gain = cost if is_large else max(cost - _xla_call(jaxpr), 1.0)
     calls = (_COMPILING + _COMPILING_EQUATIONS * math.sqrt(n)) / max(gain, 1.0)
     if calls > _FEW_CALLS:
         calls = max(math.sqrt(_FEW_CALLS * calls), calls / _LONGER[is_large])
     return min(int(calls), _MOST_CALLS) if calls >= 2 else 0
-
-
-def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -> bool:
-    """Return whether a call by NumPy, on its own arrays, takes less than one of the compiled
-    program.
-
-    ``steps``: how many functions of NumPy's it runs. Never where there are loops: how long those
-    take is known afterwards only. Nor where an array is large: those are computed by compiled
-    programs beside Python, which a call by NumPy would wait for.
-    """
-    if _has_loops(jaxpr) or _is_large(jaxpr, value):
-        return False
-    work, _ = _cost(jaxpr, value, 0)
-    work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
-    return _PER_STEP * steps + work <= settings.xla_is_dear * _xla_call(jaxpr)
 
 
 def is_brief(jaxpr: Any) -> bool:
@@ -193,27 +224,43 @@ def _has_loops(jaxpr: Any) -> bool:
 
 
 def _cost(
-    jaxpr: Any, value: Callable[[Any], int], per_equation: float = _PER_EQUATION
-) -> tuple[float, int]:
-    """Return (units that NumPy takes, equations of the program and those within it)."""
-    total, count = 0.0, 0
+    jaxpr: Any, value: Callable[[Any], int], turns: int = _TURNS
+) -> tuple[float, int, frozenset[str]]:
+    """Return (units that NumPy takes where each ``while`` loop takes so many turns, equations of
+    the program and those within it, which kinds of loops it has)."""
+    total, count, loops = 0.0, 0, frozenset[str]()
     for eqn in jaxpr.eqns:
-        turns = _turns(eqn, value)
+        own = _turns(eqn, value, turns)
         inner = list(subjaxprs(eqn))
-        total += per_equation * turns
+        total += _PER_EQUATION * own
         count += 1
         for sub in inner:
-            cost, n = _cost(sub, value, per_equation)
-            total += turns * cost * (_IN_LOOP if turns > 1 else 1)
+            cost, n, within = _cost(sub, value, turns)
+            total += own * cost * (_IN_LOOP if own > 1 else 1)
             count += n
+            loops |= within
         if not inner:
             total += _elements(eqn, value)
-    return total, count
+        elif eqn.primitive.name in LOOPS:
+            loops |= {eqn.primitive.name}
+    return total, count, loops
 
 
-def _turns(eqn: Any, value: Callable[[Any], int]) -> int:
+def _of_lapack(eqn: Any, value: Callable[[Any], int]) -> float:
+    """Return LAPACK's part of an equation's work, for all matrices of a batch."""
     name = eqn.primitive.name
-    return value(eqn.params["length"]) if name == "scan" else _TURNS if name == "while" else 1
+    if name == "triangular_solve":
+        triangle, known = (v.aval.shape for v in eqn.invars)
+        return value(triangle[-1]) * math.prod(map(value, known))
+    if name not in _LAPACK:
+        return 0
+    *batch, m, n = map(value, eqn.invars[0].aval.shape)
+    return math.prod(batch) * _LAPACK[name](m, n, min(m, n))
+
+
+def _turns(eqn: Any, value: Callable[[Any], int], of_while: int) -> int:
+    name = eqn.primitive.name
+    return value(eqn.params["length"]) if name == "scan" else of_while if name == "while" else 1
 
 
 def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
@@ -232,6 +279,9 @@ def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
             return 120 * out
     if name in _ELEMENT:
         return _ELEMENT[name] * out
+    if name in _LAPACK or name == "triangular_solve":
+        matrices = math.prod(map(value, eqn.invars[0].aval.shape[:-2]))
+        return _PER_MATRIX * matrices + _of_lapack(eqn, value)
     if name == "dot_general":
         (summed, _), _ = eqn.params["dimension_numbers"]
         length = math.prod(value(eqn.invars[0].aval.shape[d]) for d in summed)
@@ -252,5 +302,6 @@ def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
     if name == "gather":
         return 5 * out
     if name in ("sort", "top_k"):
-        return 200 * size(eqn.invars[0])
+        at = eqn.params.get("dimension", len(eqn.invars[0].aval.shape) - 1)
+        return 15 * size(eqn.invars[0]) * math.log2(value(eqn.invars[0].aval.shape[at]) + 1)
     return out

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 
 from torchlike._runtime import logs
 from torchlike._runtime.first_calls import cost
+from torchlike._runtime.first_calls.cost import Worth
 from torchlike._runtime.first_calls.interpreter import EvaluationPlan
 from torchlike._runtime.first_calls.rules import NoNumpyRule
+from torchlike._runtime.first_calls.settings import LEAST
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.lazy import LazyModule
 
@@ -50,8 +52,7 @@ class Specialised(NamedTuple):
 
     plan: EvaluationPlan
     sizes: dict[str, int]
-    calls: int
-    stays: bool
+    worth: Worth
     dtypes: list[Any]
     avals: list[Any]
     structure: Any
@@ -115,14 +116,14 @@ class Generic:
         for pattern, shape in zip(self._pattern, shapes, strict=True):
             for symbol, size in zip(pattern or (), shape or (), strict=True):
                 if type(symbol) is str:
-                    if sizes.setdefault(symbol, size) != size or size < symbolic_sizes.LEAST:
+                    if sizes.setdefault(symbol, size) != size or size < LEAST:
                         return None
                 elif symbol != size:
                     return None
         # An expression that is 0 or 1 would have been told from others without a comparison, and
         # checks of what memory can be had (memory_size) pass symbols by.
         for size in self._shapes:
-            if not symbolic_sizes.LEAST <= symbolic_sizes.value(size, sizes) <= _MOST:
+            if not LEAST <= symbolic_sizes.value(size, sizes) <= _MOST:
                 return None
         return sizes if all(guard.check(sizes) for guard in self._guards) else None
 
@@ -137,18 +138,8 @@ class Generic:
         def value(size: Any) -> int:
             return symbolic_sizes.value(size, sizes)
 
-        calls = cost.calls_by_numpy(self._closed.jaxpr, value)
-        stays = calls > 0 and cost.numpy_is_faster(self._closed.jaxpr, len(self._plan), value)
-        return Specialised(self._plan, sizes, calls, stays, self._dtypes, avals, self._structure)
-
-
-def _grows_from_one(old: list[Shape | None], new: list[Shape | None]) -> bool:
-    """Return whether a size that differs is too small for a symbol."""
-    return any(
-        a != b and min(a, b) < symbolic_sizes.LEAST
-        for before, now in zip(old, new, strict=True)
-        for a, b in zip(before or (), now or (), strict=True)
-    )
+        worth = cost.worth(self._closed.jaxpr, value)
+        return Specialised(self._plan, sizes, worth, self._dtypes, avals, self._structure)
 
 
 class Family:
@@ -174,9 +165,6 @@ class Family:
                 break
         else:
             if self._tries == _TRIES:
-                return None
-            if _grows_from_one(self._first, shapes):
-                self._first = shapes  # a cache that was empty: no symbol stands for 0 or 1
                 return None
             self._tries += 1
             found = self._traced(name, template, tree, leaves, shapes)

@@ -22,7 +22,8 @@ from torchlike._runtime.first_calls.program import (
     signature,
 )
 from torchlike._runtime.first_calls.rules import NoNumpyRule, TooLong
-from torchlike._runtime.first_calls.settings import COMPILED, settings
+from torchlike._runtime.first_calls.rules.control_flow import turns
+from torchlike._runtime.first_calls.settings import COMPILED, LEAST, settings
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
@@ -329,9 +330,10 @@ class FirstCalls:
         return program, check or settings.check
 
     def _kind(self, key: Any) -> tuple[Any, ...]:
-        """Return the parts of a key that signatures of one family have in common."""
-        parts = [(len(p[0]), *p[1:]) if type(p) is tuple else p for p in key[2:]]
-        return (*key[:2], len(self._template.sizes), *parts)
+        """Return the parts of a key that signatures of one family have in common. Sizes that are 0
+        or 1 are among them: no symbol stands for those."""
+        parts = [(_small(p[0]), *p[1:]) if type(p) is tuple else p for p in key[2:]]
+        return (*key[:2], _small(self._template.sizes), *parts)
 
     def _checked(
         self, key: Any, leaves: list[Any], tree: Any, values: list[Any], program: InterpreterProgram
@@ -360,14 +362,12 @@ class FirstCalls:
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
         closed = traced(self._function, tree, shapes, leaves)
         try:
-            calls = cost.calls_by_numpy(closed.jaxpr)
-            if calls:
+            worth = cost.worth(closed.jaxpr)
+            if worth.calls:
                 plan = EvaluationPlan(closed)
-                stays = cost.numpy_is_faster(closed.jaxpr, len(plan))
                 dtypes = [aval.dtype for aval in closed.in_avals]
-                program.describe(
-                    plan, {}, calls, stays, dtypes, closed.out_avals, closed.structure, leaves
-                )
+                of_all = dtypes, closed.out_avals, closed.structure
+                program.describe(plan, {}, worth, *of_all, leaves)
             else:
                 record.compiled_because("large")
         except NoNumpyRule as reason:
@@ -389,9 +389,11 @@ class FirstCalls:
         program.calls += 1
         program.calls_left -= 1
         record = program.record
-        began = perf_counter()
+        began, before = perf_counter(), turns.made
         try:
-            return program.run(values)
+            found = program.run(values)
+            program.calls_left -= program.of_a_turn * (turns.made - before)
+            return found
         except TooLong as reason:
             program.calls_left = 0
             record.compiled_because(str(reason))
@@ -426,6 +428,11 @@ class FirstCalls:
             1e3 * (perf_counter() - began),
         )
         return found
+
+
+def _small(shape: tuple[int, ...]) -> tuple[int | None, ...]:
+    """Return the sizes for which no symbol stands, None in the place of any other."""
+    return tuple([n if n < LEAST else None for n in shape])
 
 
 def _describe(argument: Any, key: list[Any], values: list[Any], pending: list[int]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from torchlike._runtime import platforms
+from torchlike._runtime.first_calls.cost import Worth
 from torchlike._runtime.first_calls.interpreter import EvaluationPlan, Sizes
 from torchlike._runtime.first_calls.rules import NoNumpyRule
 from torchlike._runtime.first_calls.statistics import Record
@@ -66,6 +67,7 @@ class InterpreterProgram:
         "function",
         "is_single",
         "numbers",
+        "of_a_turn",
         "plan",
         "record",
         "sizes",
@@ -80,6 +82,8 @@ class InterpreterProgram:
         self.calls_left: float = 0
         #: Whether NumPy is faster than XLA here, so that host values are never compiled for.
         self.stays = False
+        #: As how many calls more a call counts for each turn of a loop whose turns a value decides.
+        self.of_a_turn = 0.0
         #: The plan and its sizes, and the function that it makes of them.
         self.plan: EvaluationPlan
         self.sizes: Sizes
@@ -96,8 +100,7 @@ class InterpreterProgram:
         self,
         plan: EvaluationPlan,
         sizes: Sizes,
-        calls: int,
-        stays: bool,
+        worth: Worth,
         dtypes: list[Any],
         avals: Any,
         structure: Any,
@@ -108,7 +111,8 @@ class InterpreterProgram:
         if any(len(a.shape) > MOST_DIMENSIONS for a in avals):
             raise NoNumpyRule(f"more than {MOST_DIMENSIONS} dimensions")
         self.plan, self.sizes = plan, sizes
-        self.calls_left, self.stays = calls, stays
+        self.calls_left, self.of_a_turn = worth.calls, worth.of_a_turn
+        self.stays = len(plan) <= worth.most_steps
         self.dtypes, self.avals, self.structure = dtypes, list(avals), structure
         self.numbers = [
             (i, dtype)
@@ -116,7 +120,7 @@ class InterpreterProgram:
             if type(leaf) in NUMBERS
         ]
         self.is_single = structure == _LEAF
-        if calls:
+        if worth.calls:
             self._set_function(plan)
 
     def _set_function(self, plan: EvaluationPlan) -> None:

@@ -6,6 +6,8 @@ from torchlike._runtime.environment_variables import FIRST_CALLS
 
 assert FIRST_CALLS.values is not None
 NUMPY, COMPILED = FIRST_CALLS.values
+#: Symbols stand for sizes from here on: 0 and 1 mean something else to broadcasting.
+LEAST = 2
 
 
 class Settings:

@@ -20,12 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import errors, export
 
+from torchlike._runtime.first_calls.settings import LEAST
 from torchlike._runtime.jax_private import symbolic_sizes as of_jax
 from torchlike._runtime.jax_private.symbolic_sizes import is_symbolic, value
 from torchlike._runtime.patches import in_use
-
-#: Symbols stand for sizes from here on: 0 and 1 mean something else to broadcasting.
-LEAST = 2
 
 
 class SizeGuard(NamedTuple):

@@ -1,1 +1,3 @@
 """``torch.ao.nn``."""
+
+from torchlike.ao.nn import quantized as quantized

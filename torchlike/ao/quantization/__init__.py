@@ -3,6 +3,7 @@
 PyTorch is removing the rest of it; torchao, which runs here, is what it names instead.
 """
 
+from torchlike._compat.unsupported import functions as _unsupported
 from torchlike.ao.quantization.exchange import quantize_dynamic
 from torchlike.ao.quantization.fake_quantize import (
     FakeQuantize,
@@ -86,3 +87,5 @@ __all__ = [
     "per_channel_dynamic_qconfig",
     "quantize_dynamic",
 ]
+
+globals().update(_unsupported("ao.quantization"))

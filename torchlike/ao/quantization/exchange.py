@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterable
 from typing import Any
 
 from torchlike import nn
 from torchlike._core import dtypes
 from torchlike._extensions import absent_dtypes
-from torchlike.ao.nn.quantized import dynamic
+from torchlike._runtime.lazy import LazyModule
 from torchlike.ao.quantization.qconfig import default_dynamic_qconfig
 from torchlike.nn.modules.module import Module
 
-_MAPPING: dict[type, Any] = {nn.Linear: dynamic.Linear, nn.LSTM: dynamic.LSTM}
+#: Its layers import observers, and so this package.
+dynamic: Any = LazyModule("torchlike.ao.nn.quantized.dynamic")
+
+
+@functools.cache
+def _mapping() -> dict[type, Any]:
+    return {nn.Linear: dynamic.Linear, nn.LSTM: dynamic.LSTM}
+
+
 #: Of these PyTorch makes layers of int8 too; the first by default.
 _RECURRENT = (nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
 _ABSENT = (*_RECURRENT, nn.EmbeddingBag, nn.Embedding)
@@ -45,9 +54,9 @@ def quantize_dynamic(
             else f"Don't know how to quantize with default settings for {dtype}. "
             "Provide full qconfig please"
         )
-    table = _MAPPING if mapping is None else mapping
+    table = _mapping() if mapping is None else mapping
     if qconfig_spec is None:
-        qconfig_spec = (*_MAPPING, *_RECURRENT)
+        qconfig_spec = (*_mapping(), *_RECURRENT)
     if not isinstance(qconfig_spec, dict):
         qconfig_spec = dict.fromkeys(_listed(qconfig_spec), default_dynamic_qconfig)
     made = model if inplace else copy.deepcopy(model)

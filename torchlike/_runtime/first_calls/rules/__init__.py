@@ -7,6 +7,7 @@ from torchlike._runtime.first_calls.rules import (
     convolution,
     fourier,
     indexing,
+    linear_algebra,
     ordering,
     products,
     random_bits,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,15 @@ from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule,
 
 #: Turns of a loop whose number is a value. They are counted, not timed: runs repeat.
 _MOST_TURNS = 10_000
+
+
+class _Turns(threading.local):
+    """How many turns of such loops NumPy has made in this thread."""
+
+    made = 0
+
+
+turns = _Turns()
 
 
 @rule("cond")
@@ -31,8 +41,9 @@ def _while(eqn: Equation) -> Callable[..., Any]:
     def loop(*operands: Any) -> list[Any]:
         of_condition, of_body = operands[:first], operands[first : first + second]
         carry = list(operands[first + second :])
-        for _ in range(_MOST_TURNS):
+        for k in range(_MOST_TURNS):
             if not goes_on(*of_condition, *carry)[0]:
+                turns.made += k
                 return carry
             carry = turn(*of_body, *carry)
         raise TooLong(f"a loop of more than {_MOST_TURNS} turns")
@@ -48,14 +59,14 @@ def _scan(eqn: Equation) -> Callable[..., Any]:
     n_rows = _with_rows(eqn.operands, body.jaxpr.invars)
     n_carry = len(eqn.results) - _with_rows(eqn.results, body.jaxpr.outvars)
     n_consts = len(eqn.operands) - n_carry - n_rows
-    turns = range(length - 1, -1, -1) if eqn.params["reverse"] else range(length)
+    steps = range(length - 1, -1, -1) if eqn.params["reverse"] else range(length)
     rows = eqn.results[n_carry:]
 
     def loop(*operands: Any) -> list[Any]:
         consts, carry = operands[:n_consts], list(operands[n_consts : n_consts + n_carry])
         given = operands[n_consts + n_carry :]
         made = [np.empty(aval.shape, aval.dtype) for aval in rows]
-        for t in turns:
+        for t in steps:
             results = turn(*consts, *carry, *[x[t] for x in given])
             carry = results[:n_carry]
             for array, row in zip(made, results[n_carry:], strict=True):
@@ -78,3 +89,16 @@ def _platform_index(eqn: Equation) -> Callable[..., Any]:
             index = np.asarray(k, np.int32)
             return lambda *_: index
     raise NoNumpyRule("platform_index without the CPU")
+
+
+@rule("custom_linear_solve")
+def _custom_linear_solve(eqn: Equation) -> Callable[..., Any]:
+    n_constants = eqn.params["const_lengths"]
+    solve = eqn.evaluator(eqn.params["jaxprs"].solve)
+    first = n_constants.matvec + n_constants.vecmat
+    behind = first + n_constants.solve + n_constants.transpose_solve
+
+    def solution(*operands: Any) -> list[Any]:
+        return solve(*operands[first : first + n_constants.solve], *operands[behind:])
+
+    return solution

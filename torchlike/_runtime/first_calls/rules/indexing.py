@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
+from torchlike._runtime.first_calls.rules.ordering import along
 from torchlike._runtime.first_calls.rules.registry import (
     Equation,
     NoNumpyRule,
@@ -116,6 +117,9 @@ def _gather(eqn: Equation) -> Callable[..., Any]:
         len(indices.shape) - 1,
     )
     clip = _mode(eqn) != GatherScatterMode.FILL_OR_DROP
+    if _mode(eqn) == GatherScatterMode.PROMISE_IN_BOUNDS and _is_along(eqn, kept):
+        take = along(operand.shape, numbers.start_index_map[0])
+        return lambda x, at: take(x, at[..., 0])
     batch = [d for d in range(len(shape)) if d not in numbers.offset_dims]
     order = tuple(int(d) for d in np.argsort([*batch, *numbers.offset_dims]))
     in_order = order == tuple(range(len(shape)))
@@ -144,6 +148,16 @@ def _gather(eqn: Equation) -> Callable[..., Any]:
         return found if in_order else found.transpose(order)
 
     return gather
+
+
+def _is_along(eqn: Equation, kept: list[int]) -> bool:
+    """Return whether a gather is that of ``take_along_axis``: of one number for each element, its
+    dimensions those of the operand."""
+    numbers, (operand, indices) = eqn.params["dimension_numbers"], eqn.operands
+    batching = numbers.operand_batching_dims
+    in_place = batching == numbers.start_indices_batching_dims
+    rank = len(operand.shape)
+    return not kept and in_place and len(batching) == rank - 1 and len(indices.shape) == rank + 1
 
 
 def _fill(eqn: Equation) -> np.ndarray:

@@ -29,7 +29,7 @@ def _sort(eqn: Equation) -> Callable[..., Any]:
     def order(keys: Any) -> np.ndarray:
         keys = [k.astype(np.float32) if w else k for k, w in zip(keys, widen, strict=True)]
         if n_keys == 1:
-            return np.argsort(keys[0], axis=dim, kind="stable")
+            return keys[0].argsort(axis=dim, kind="stable")
         return np.lexsort(keys[::-1], axis=dim)
 
     if len(eqn.operands) == 1 and not widen[0]:
@@ -37,9 +37,20 @@ def _sort(eqn: Equation) -> Callable[..., Any]:
 
     def sort(*arrays: Any) -> list[Any]:
         at = order(arrays[:n_keys])
-        return [np.take_along_axis(x, at, dim) for x in arrays]
+        return [take(x, at) for x in arrays]
 
+    take = along(eqn.shape, dim)
     return sort
+
+
+def along(shape: tuple[int, ...], dim: int) -> Callable[[Any, Any], np.ndarray]:
+    """Return ``np.take_along_axis`` for arrays of a shape, without what it finds out at each
+    call."""
+    places: list[Any] = list(np.ogrid[tuple(slice(n) for n in shape)])
+    before, after = tuple(places[:dim]), tuple(places[dim + 1 :])
+    if not before and not after:
+        return lambda x, at: x[at]
+    return lambda x, at: x[(*before, at, *after)]
 
 
 def _total_order(dtype: np.dtype) -> Callable[[Any], Any]:
@@ -48,11 +59,11 @@ def _total_order(dtype: np.dtype) -> Callable[[Any], Any]:
     if not is_float(dtype):
         return lambda x: x
     kind = np.dtype(f"i{dtype.itemsize}")
-    magnitude = np.iinfo(kind).max
+    magnitude, sign = kind.type(np.iinfo(kind).max), kind.type(8 * dtype.itemsize - 1)
 
     def order(x: Any) -> np.ndarray:
         bits = np.array(x, order="C", ndmin=1).view(kind).reshape(np.shape(x))
-        return np.where(bits < 0, bits ^ magnitude, bits)
+        return bits ^ ((bits >> sign) & magnitude)
 
     return order
 
@@ -80,7 +91,8 @@ def _top_k(eqn: Equation) -> Callable[..., Any]:
 
     def largest(x: Any) -> list[Any]:
         # ~n falls where n rises, so that equal elements keep their order.
-        at = np.argsort(~order(x), axis=-1, kind="stable")[..., :k]
-        return [np.take_along_axis(x, at, -1), at.astype(places.dtype)]
+        at = (~order(x)).argsort(axis=-1, kind="stable")[..., :k]
+        return [take(x, at), at.astype(places.dtype)]
 
+    take = along(operand.shape, last)
     return largest

@@ -137,6 +137,12 @@ def _iota(eqn: Equation) -> Callable[..., Any]:
     return lambda: values
 
 
+@rule("empty2")
+def _empty2(eqn: Equation) -> Callable[..., Any]:
+    value = np.zeros((), eqn.dtype)
+    return lambda: value
+
+
 @rule("device_put")
 def _device_put(eqn: Equation) -> Callable[..., Any]:
     if any(device is not None for device in eqn.params["devices"]):

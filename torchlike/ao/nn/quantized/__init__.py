@@ -1,1 +1,3 @@
 """``torch.ao.nn.quantized``."""
+
+from torchlike.ao.nn.quantized import dynamic as dynamic
