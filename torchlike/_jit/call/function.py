@@ -14,7 +14,14 @@ from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.fallback import ModuleFallback
-from torchlike._jit.call.programs import ExecutionMode, ProgramCache, Ready, WarmUp, checked
+from torchlike._jit.call.programs import (
+    MOST_SIZES,
+    ExecutionMode,
+    ProgramCache,
+    Ready,
+    WarmUp,
+    checked,
+)
 from torchlike._jit.call.recompile_messages import Recompiles, parameter_names
 from torchlike._jit.call.tracer import (
     MODES_IN_KEY,
@@ -291,7 +298,8 @@ class JitFunction:
     def _eager_way(self, call: Call) -> _Eagerly | None:
         """Return the function that runs eagerly a call that no program fits; None where it is to be
         compiled."""
-        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
+        most = MOST_SIZES if self._tracer.is_part else _GIVE_UP_AFTER
+        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= most):
             return self._call_by_modules
         if modes.current.warming or not self._may_compile(call):
             return self._call_plainly

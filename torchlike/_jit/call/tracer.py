@@ -196,6 +196,9 @@ class FunctionTracer:
                 return Opens()
             if self.falls_back_whole and self._numbers.dynamic is not False and run.copies.grow():
                 return Grows()
+            results = run.results
+            if self.is_part and not (results.cacheable or results.changes_structure):
+                return JitCaptureError(results.why_not)  # nobody asked to compile it for one call
         return PutOff() if self._is_of_first_gradients(call, run) else None
 
     def _is_of_first_gradients(self, call: Call, run: Tracing) -> bool:
