@@ -29,7 +29,7 @@ def described(value):
             return f"{kind}({sorted(map(walk, x))})"
         if hasattr(x, "__iter__"):
             return f"{kind}({', '.join(map(walk, x))})"
-        if isinstance(x, torch.dtype):
+        if isinstance(x, (torch.dtype, torch.device)):
             return str(x)
         space = vars(x)
         if "of" in space and callable(space["of"]):

@@ -135,7 +135,9 @@ def test_what_goes_on_changing_in_a_module_is_compiled_eight_times():
 
 
 class Cache:
-    """As libraries make one for each call."""
+    """An object that is more than its attributes, made for each call."""
+
+    __slots__ = ("keys",)
 
     def __init__(self):
         self.keys = torch.zeros(4)
@@ -178,6 +180,8 @@ def test_modules_and_what_is_compiled_without_falling_back_have_no_such_limit():
 
 
 class Weighed:
+    __slots__ = ("weight",)
+
     def __init__(self, module):
         self.weight = module.weight
 

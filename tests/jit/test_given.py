@@ -402,7 +402,7 @@ def _in_a_branch(x, c):
     ("function", "container", "what"),
     [
         (_through_a_global, GLOBAL, "is also reached as `GLOBAL`"),
-        (_kept, [], "keeping a list or dictionary"),
+        (_kept, [], "keeping a list"),
         (_tensor_key, {}, "a tensor or traced number as a new key"),
         (_in_a_branch, [], "changing `c` in a branch"),
     ],

@@ -19,7 +19,7 @@ import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 _LEAF = None
@@ -85,15 +85,19 @@ def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[An
     return leaves, (len(args), tuple(kwargs))
 
 
-def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+def flatten_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any], opened: Container[type] = ()
+) -> tuple[list[Any], Any]:
     """Flatten a call as ``flatten_call`` does, with a structure that also says which lists and
-    dictionaries are one."""
+    dictionaries are one. Instances of the plain classes ``opened`` are taken apart as dictionaries
+    of their attributes are."""
     leaves = [*args, *kwargs.values()] if kwargs else list(args)
     for leaf in leaves:
         kind = type(leaf)
-        if kind in _OPENED or isinstance(leaf, tuple):
+        if kind in _OPENED or isinstance(leaf, tuple) or kind in opened:
             leaves = []
-            return leaves, _open((args, kwargs), leaves, None, {})
+            objects = _Given(opened) if opened else None
+            return leaves, _open((args, kwargs), leaves, objects, {})
     return leaves, (len(args), tuple(kwargs))
 
 
@@ -108,23 +112,26 @@ def unflatten_call(
     return _close(structure, iter(leaves), Made() if made is None else made)
 
 
-def containers(tree: Any) -> list[Any]:
-    """Return the lists and dictionaries of a tree, each once, in the order in which their numbers
-    in a structure count them."""
+def containers(tree: Any, opened: Container[type] = ()) -> list[Any]:
+    """Return the lists, dictionaries and ``opened`` objects of a tree, each once, in the order in
+    which their numbers in a structure count them."""
     found: list[Any] = []
     seen: set[int] = set()
 
     def walk(x: Any) -> None:
         kind = type(x)
-        if kind not in _OPENED and not isinstance(x, tuple):
+        is_object = kind in opened
+        if kind not in _OPENED and not is_object and not isinstance(x, tuple):
             return
-        if kind in _CHANGEABLE:
+        if kind in _CHANGEABLE or is_object:
             if id(x) in seen:
                 return
             seen.add(id(x))
             found.append(x)
-        if kind in registered:
-            parts: Any = registered[kind][0](x)[0]
+        if is_object:
+            parts: Any = vars(x).values()
+        elif kind in registered:
+            parts = registered[kind][0](x)[0]
         elif isinstance(x, tuple) and kind is not tuple and not hasattr(kind, "_fields"):
             parts = ()
         else:
@@ -145,13 +152,17 @@ def _open(
         return _LEAF
     if kind is tuple:
         return kind, _open_all(x, leaves, objects, seen)
-    if seen is not None and kind in _CHANGEABLE:
+    is_given = type(objects) is _Given and kind in objects.classes
+    if seen is not None and (is_given or kind in _CHANGEABLE):
         n = len(seen)
         number = seen.setdefault(id(x), n)
         if number != n:
             if objects is not None:
                 objects.shared = True
             return AGAIN, number, ()
+    if is_given:
+        space = vars(x)
+        return _GivenObject(kind), tuple(space), _open_all(space.values(), leaves, objects, seen)
     if kind is list:
         return kind, _open_all(x, leaves, objects, seen)
     if kind is dict or kind is OrderedDict or kind is defaultdict:
@@ -164,7 +175,7 @@ def _open(
         children, context = registered[kind][0](x)
         parts = _open_all(children, leaves, objects, seen)
         return _Registered(kind, context), parts
-    if objects is not None and not isinstance(x, type):
+    if objects is not None and type(objects) is not _Given and not isinstance(x, type):
         if dataclasses.is_dataclass(x):
             names = tuple(f.name for f in dataclasses.fields(x) if hasattr(x, f.name))
             parts = _open_all([getattr(x, n) for n in names], leaves, objects, seen)
@@ -251,6 +262,16 @@ class _PlainObject:
         self.kind = kind
 
 
+class _GivenObject(_PlainObject):
+    """One that is an argument: there may be others of its form."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _GivenObject and other.kind is self.kind
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+
 class _Objects:
     """Which objects of a result are opened besides containers: those that a function made, once
     each (a second reference to one, or a circle, could not be told from another object)."""
@@ -264,14 +285,22 @@ class _Objects:
         self._seen: set[int] = set()
 
     def opens(self, x: Any) -> bool:
-        if self._own is None or not _is_plain_class(type(x)) or id(x) in self._seen:
+        if self._own is None or not is_plain_class(type(x)) or id(x) in self._seen:
             return False
         self._seen.add(id(x))
         return self._own(x)
 
 
+class _Given(_Objects):
+    """Which objects among the arguments are opened: those of some classes."""
+
+    def __init__(self, classes: Container[type]) -> None:
+        super().__init__(None, {})
+        self.classes = classes
+
+
 @functools.lru_cache(maxsize=4096)
-def _is_plain_class(kind: type) -> bool:
+def is_plain_class(kind: type) -> bool:
     """Return whether a class's instances are made by Python code and consist of their attributes
     alone."""
     return (
@@ -321,7 +350,7 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
     if made_of is not None:
         if kind is AGAIN:
             return made_of.containers[structure[1]]
-        if kind in _CHANGEABLE:
+        if kind in _CHANGEABLE or type(kind) is _GivenObject:
             return _closed_container(structure, leaves, made_of)
     parts = [_close(s, leaves, made_of) for s in structure[-1]]
     if isinstance(kind, _Instance):
@@ -350,14 +379,18 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
 def _closed_container(structure: Any, leaves: Iterator[Any], made_of: Made) -> Any:
     """Rebuild a list or dictionary, which is known before its elements are: one may be itself."""
     kind = structure[0]
-    made: Any = defaultdict(structure[2]) if kind is defaultdict else kind()
+    if type(kind) is _GivenObject:
+        made: Any = object.__new__(kind.kind)
+    else:
+        made = defaultdict(structure[2]) if kind is defaultdict else kind()
     made_of.containers.append(made)
     if kind is list:
         for s in structure[-1]:
             made.append(_close(s, leaves, made_of))
-    else:
-        for key, s in zip(structure[1], structure[-1], strict=True):
-            made[key] = _close(s, leaves, made_of)
+        return made
+    entries = vars(made) if type(kind) is _GivenObject else made
+    for key, s in zip(structure[1], structure[-1], strict=True):
+        entries[key] = _close(s, leaves, made_of)
     return made
 
 

@@ -14,18 +14,27 @@ from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.fallback import ModuleFallback
-from torchlike._jit.call.programs import ExecutionMode, ProgramCache, Ready, WarmUp, checked
+from torchlike._jit.call.programs import (
+    MOST_SIZES,
+    ExecutionMode,
+    ProgramCache,
+    Ready,
+    WarmUp,
+    checked,
+)
 from torchlike._jit.call.recompile_messages import Recompiles, parameter_names
 from torchlike._jit.call.tracer import (
     MODES_IN_KEY,
     BodyRaised,
     Call,
     FunctionTracer,
+    Grows,
+    Opens,
     PutOff,
     Traced,
     capturing,
 )
-from torchlike._jit.guards.keys import NoKey, Numbers, signature, static_key
+from torchlike._jit.guards.keys import NoKey, Numbers, Opened, signature, static_key
 from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, write
 from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
 from torchlike._jit.program.program import WHY, Program, SharedOutside
@@ -119,6 +128,7 @@ class JitFunction:
         #: Programs that did not fit the next call: in a row, in all, and when the last was made.
         self._unsettled = 0, 0, 0
         self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
+        self._opened = Opened()
         self._recompiles = Recompiles(fn, self._name, self._numbers)
         self._fallback = fallback
         self._tracer = FunctionTracer(
@@ -128,6 +138,7 @@ class JitFunction:
             fallback is not None,
             self.scripting,
             not CHECKS.get() if checks is None else checks,
+            self._opened,
         )
         self._warm_up = (
             WarmUp(warmup, self._tracer, self._cache, self._recompiles) if checked(warmup) else None
@@ -219,7 +230,7 @@ class JitFunction:
                 except CheckFailed:
                     return self._call_plainly(args, kwargs)
         try:
-            leaves, structure = flatten_arguments(args, kwargs)
+            leaves, structure = flatten_arguments(args, kwargs, self._opened.classes)
         except RecursionError:
             why = NoKey(
                 "a list or dictionary that is nested too deeply was passed to a jitted function"
@@ -245,6 +256,8 @@ class JitFunction:
                 else:
                     key.append(static_key(leaf))
         except NoKey as why:
+            if self._opened.refuse():
+                return self(*args, **kwargs)
             return self._call_without_key(why, args, kwargs)
         except Exception as error:
             return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
@@ -268,6 +281,8 @@ class JitFunction:
                     except CheckFailed:
                         return self._call_plainly(args, kwargs)
         call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
+        if self._cache.opens(whole, self._opened):
+            return self(*args, **kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
             try:
@@ -283,7 +298,8 @@ class JitFunction:
     def _eager_way(self, call: Call) -> _Eagerly | None:
         """Return the function that runs eagerly a call that no program fits; None where it is to be
         compiled."""
-        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
+        most = MOST_SIZES if self._tracer.is_part else _GIVE_UP_AFTER
+        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= most):
             return self._call_by_modules
         if modes.current.warming or not self._may_compile(call):
             return self._call_plainly
@@ -315,7 +331,11 @@ class JitFunction:
         except SharedOutside as why:
             self._fall_back(call.key, str(why))
             return None, self._call_by_modules
+        except Opens:
+            return None, self._call_again
         except JitCaptureError as error:
+            if self._opened.refuse():
+                return None, self._call_again
             again = self._split_before(error)
             if again is not None:
                 return None, again
@@ -325,7 +345,12 @@ class JitFunction:
             return None, self._call_by_modules
         except PutOff:
             return None, self._call_warming
+        except Grows:
+            self._cache.note_growing(call.key)
+            return None, self._call_plainly
         except BodyRaised as raised:
+            if self._opened.refuse():
+                return None, self._call_again
             # What the capture did is undone; eagerly, what the body does before it raises is done.
             return None, functools.partial(self._call_raised, call.key, raised.args[0])
 
@@ -568,6 +593,10 @@ class JitFunction:
             return self._fn(*args, **kwargs)
         finally:
             modes.current.warming = False
+
+    def _call_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call once more, whose arguments are taken apart in another way now."""
+        return _call(self, *args, **kwargs)
 
     def _call_plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call eagerly."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from torchlike._jit.call.recompile_messages import Recompiles, key_difference, parameter_names
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
-from torchlike._jit.guards.keys import without_objects, without_sizes
+from torchlike._jit.guards.keys import ObjectKey, Opened, without_objects, without_sizes
 from torchlike._jit.program.program import Program
 
 #: For so many objects of one class among the arguments programs are compiled: each keeps its own
@@ -37,6 +37,8 @@ class ProgramCache:
         self._sizes: Counter[Any] = Counter()
         #: By keys without the objects in them, how many objects have had programs.
         self._objects: Counter[Any] = Counter()
+        #: Keys without sizes of calls that leave larger tensors in their arguments.
+        self._growing: set[Any] = set()
         #: Calls of sizes that are not compiled yet, by their keys.
         self._met: Counter[Any] = Counter()
         #: The program that ran last, and the key of the call that was compiled last.
@@ -48,6 +50,7 @@ class ProgramCache:
         self.programs.clear()
         self._sizes.clear()
         self._objects.clear()
+        self._growing.clear()
         self._met.clear()
         self.latest = self.latest_key = None
 
@@ -69,6 +72,23 @@ class ProgramCache:
             if not self.programs[oldest_key]:
                 del self.programs[oldest_key]
 
+    def opens(self, key: Any, opened: Opened) -> bool:
+        """Return whether objects of a call, which no program fits, are taken apart from now on: an
+        earlier call was alike, but given others. Its program is forgotten."""
+        if all(type(leaf) is not ObjectKey for leaf in key[MODES_IN_KEY:]) or key in self.programs:
+            return False
+        alike = without_objects(key, MODES_IN_KEY)
+        for old in list(self.programs):
+            same = old[0] == key[0] and without_objects(old, MODES_IN_KEY) == alike
+            if same and opened.add_other(old[MODES_IN_KEY:], key[MODES_IN_KEY:]):
+                del self.programs[old]
+                return True
+        return False
+
+    def note_growing(self, key: Any) -> None:
+        """Have calls that differ from one in sizes alone run eagerly."""
+        self._growing.add(without_sizes(without_objects(key, MODES_IN_KEY), MODES_IN_KEY))
+
     def why_enough(self, key: Any, is_part: bool) -> str:
         """Return why a call with a key, which no program fits, is not to be compiled: for objects
         that are made anew for each call, and sizes that go on changing, soonest where nobody asked
@@ -80,7 +100,13 @@ class ProgramCache:
                 f"it was for {MOST_OBJECTS} objects of one class ({made}) among its arguments, and "
                 "with others it runs eagerly; keep one, or pass the tensors that it holds"
             )
-        sizes = 0 if of_key else self._sizes[without_sizes(alike, MODES_IN_KEY)]
+        sized = without_sizes(alike, MODES_IN_KEY)
+        if not of_key and sized in self._growing:
+            return (
+                "it leaves larger tensors in an object among its arguments (a cache) at each call: "
+                "such calls run eagerly; a cache of a fixed size is compiled for once"
+            )
+        sizes = 0 if of_key else self._sizes[sized]
         if not is_part:
             return self._why_later(key, sizes) if sizes >= MOST_AT_ONCE else ""
         if sizes >= MOST_SIZES:

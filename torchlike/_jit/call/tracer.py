@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture.changes import key_of
-from torchlike._jit.guards.keys import Numbers, static_key, with_offset
+from torchlike._jit.guards.keys import Numbers, Opened, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
 from torchlike._jit.program.node import Double
 from torchlike._jit.program.program import Program, build
@@ -70,6 +70,16 @@ class PutOff(Exception):
     its trace did is undone; it runs eagerly, and the next one like it is compiled."""
 
 
+class Opens(Exception):
+    """Objects among the arguments are taken apart from now on: all that the trace did is undone,
+    and the call is made once more."""
+
+
+class Grows(Exception):
+    """A call leaves tensors of another size in an object among its arguments, and so would each
+    program be for one call alone. All that its trace did is undone; it runs eagerly."""
+
+
 class Traced(NamedTuple):
     """A program that has not run, the call and the trace that it was made of, and the key of later
     calls."""
@@ -96,7 +106,9 @@ class FunctionTracer:
         falls_back: bool = False,
         scripting: bool = False,
         checks: bool = True,
+        opened: Opened | None = None,
     ) -> None:
+        self._opened = Opened() if opened is None else opened
         self._fn = fn
         self._name = name
         self._numbers = numbers
@@ -147,13 +159,13 @@ class FunctionTracer:
         run, closed, shared = self._traced(call)
         capture, results = run.capture, run.results
         self.movable = run.outside.movable
-        if self._is_of_first_gradients(call, run):
+        if (why := self._why_not_now(call, run)) is not None:
             run.outputs.cut()
             capture.per_call.fail()
             capture.undo_python()
-            raise PutOff
+            raise why
         results.capture_seconds = time.perf_counter() - started
-        run.check_containers(containers(call.inputs))
+        run.check_containers(containers(call.inputs, run.opened))
         if run.numbers.static:
             self._numbers.refuse(call.structure, run.numbers.static_arguments)
             self._refused.update(map(key_of, run.numbers.static_places))
@@ -175,6 +187,19 @@ class FunctionTracer:
         for watch in watchers:
             watch(self._fn, self._name, program)
         return Traced(call, _key_of(call, run), run, program)
+
+    def _why_not_now(self, call: Call, run: Tracing) -> Exception | None:
+        """Return what is to be raised where the program of a trace is not to be made: the call is
+        made in another way."""
+        if not run.capture.host.unrepeatable:
+            if (made := run.makes_lazily()) and self._opened.add_changed(call.leaves, made):
+                return Opens()
+            if self.falls_back_whole and self._numbers.dynamic is not False and run.copies.grow():
+                return Grows()
+            results = run.results
+            if self.is_part and not (results.cacheable or results.changes_structure):
+                return JitCaptureError(results.why_not)  # nobody asked to compile it for one call
+        return PutOff() if self._is_of_first_gradients(call, run) else None
 
     def _is_of_first_gradients(self, call: Call, run: Tracing) -> bool:
         """Return whether a call is the first of its kind, and of those that come it alone finds

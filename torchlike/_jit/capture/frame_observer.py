@@ -26,7 +26,7 @@ import sys
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -131,8 +131,9 @@ class FrameObserver(GuardCollector):
         #: Branches and loops on values that are being traced, the innermost last.
         self.within: list[str] = []
         self._gc_was_on = False
-        #: Ids of lists and dictionaries that are arguments, and where a method changed them first.
-        self.containers: Container[int] = ()
+        #: Ids of lists, dictionaries and objects that are arguments, and where a method changed
+        #: them first.
+        self.containers: Collection[int] = ()
         self._changed_at: dict[int, str] = {}
         #: Ids of generators' frames that ran.
         self._resumed: set[int] = set()
@@ -340,7 +341,8 @@ class FrameObserver(GuardCollector):
             self.say("warnings.warn")
         elif function is id or function is hash:
             name = given_to(frame.f_code, frame.f_lasti)
-            if id(frame.f_locals.get(name)) in self._placeholders:
+            given = id(frame.f_locals.get(name))
+            if given in self._placeholders or given in self.containers:
                 raise JitCaptureError(
                     f"{function.__name__}({name}) of an argument cannot be compiled: it is another "
                     "at each call.\n  Use a dictionary keyed by tensors, or ask for it outside."
@@ -459,6 +461,7 @@ class FrameObserver(GuardCollector):
 
     def _drop_own(self) -> None:
         young = set(map(id, gc.get_objects(generation=0)))  # no calls that a profiler would see
+        young.update(self.containers)
         own = self._unrooted & young
         # An empty dictionary joins the collector's lists only when something is put in, so one
         # from outside may look young; every other kind of owner is listed from its beginning.

@@ -141,6 +141,12 @@ class ChangesOutside:
         name = said.partition("`")[2].partition("`")[0].rpartition(".")[2].partition("[")[0]
         return self._observer.lines_of(name)
 
+    def _is_plain_key(self, key: Any) -> bool:
+        if isinstance(key, tuple):
+            return all(map(self._is_plain_key, key))
+        given = id(key) in self._observer.containers
+        return not given and not isinstance(key, Tensor) and type(key) is not Number
+
     # -- what becomes of a change ------------------------------------------------------------------
 
     def _settle_moved(self) -> None:
@@ -273,7 +279,7 @@ class ChangesOutside:
     def _entries(self, guard: EntriesGuard) -> None:
         owner, before = guard.owner, guard.items
         change = Entering(owner, before)
-        if self._only_records or not all(map(_is_plain_key, change.keys)):
+        if self._only_records or not all(map(self._is_plain_key, change.keys)):
             return
         if change.only_writes and self._observer.is_record(guard, True):
             self._release(guard, SomeEntriesGuard(guard, change.keys, True))
@@ -388,12 +394,6 @@ def _kind_of(value: Any) -> type:
 
 def _is(a: Any, b: Any) -> bool:
     return a is b
-
-
-def _is_plain_key(key: Any) -> bool:
-    if isinstance(key, tuple):
-        return all(map(_is_plain_key, key))
-    return not isinstance(key, Tensor) and type(key) is not Number
 
 
 def _is_alike(left: Any, now: Any) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -375,15 +375,15 @@ class InputContainer(NamedTuple):
 class CallValues:
     """What Python gives a program at each call: numbers, then the containers of the arguments."""
 
-    def __init__(self, numbers: Table | None) -> None:
-        self._numbers = numbers
+    def __init__(self, numbers: Table | None, opened: Container[type]) -> None:
+        self._numbers, self._opened = numbers, opened
         #: The leaves of the arguments that are traced numbers.
         self.positions = () if numbers is None else numbers.positions
 
     def evaluate(self, leaves: Sequence[Any], call: Any) -> list[Any] | None:
         """Return all these values at a call; None where the program does not fit."""
         values = [] if self._numbers is None else self._numbers.evaluate(leaves, call)
-        return None if values is None else [*values, *trees.containers(call)]
+        return None if values is None else [*values, *trees.containers(call, self._opened)]
 
 
 class Copies:
@@ -433,8 +433,24 @@ class Copies:
                         )
                 found.append(dict(copy))
             else:
-                found.append(list(copy))
+                found.append(list(copy) if isinstance(copy, list) else dict(vars(copy)))
         return found
+
+    def objects(self) -> list[Any]:
+        """Return those that stand for objects, which are taken apart."""
+        return [c for c in self._copies if not isinstance(c, (list, dict))]
+
+    def grow(self) -> bool:
+        """Return whether the function leaves tensors of another shape in an object's attributes, so
+        that the next call with it is another program's."""
+        return any(
+            isinstance(x, Tensor)
+            and isinstance(now := vars(self._copies[i]).get(name), Tensor)
+            and now.shape != x.shape
+            for i in self.changed()
+            if not isinstance(self._copies[i], (list, dict))
+            for name, x in self._before[i]
+        )
 
     def check_registered(self) -> None:
         """Raise JitCaptureError where an instance of a registered class was changed."""
@@ -451,11 +467,11 @@ class Copies:
     def check_kept(self, value: Any, label: str) -> None:
         """Raise JitCaptureError where a place outside holds one of the containers: it would not be
         the caller's."""
-        held = value.values() if isinstance(value, dict) else value
-        for x in (value, *held) if isinstance(value, (list, tuple, dict)) else (value,):
+        held = [*value, *value.values()] if isinstance(value, dict) else value
+        for x in (value, *held) if isinstance(value, (list, tuple, set, dict)) else (value,):
             if id(x) in self.leaves:
                 self._refuse(
-                    f"keeping a list or dictionary that was passed as an argument in `{label}`",
+                    f"keeping a {type(x).__name__} that was passed as an argument in `{label}`",
                     "a returned value",
                     x,
                 )
@@ -472,11 +488,15 @@ def write(
         change.make(value)
     for index, new in zip(changes, contents, strict=True):
         container = numbers[index]
-        if isinstance(container, dict):
-            container.clear()
-            container.update(new)
-        else:
+        if isinstance(container, list):
             container[:] = new
+            continue
+        entries = container if isinstance(container, dict) else vars(container)
+        if list(entries) == list(new):
+            entries.update(new)
+        else:
+            entries.clear()
+            entries.update(new)
     return result
 
 
@@ -485,16 +505,18 @@ def _is(a: Any, b: Any) -> bool:
 
 
 def _contents(container: Any) -> list[Any]:
-    return list(container.items() if isinstance(container, dict) else container)
+    if isinstance(container, list):
+        return list(container)
+    return list((container if isinstance(container, dict) else vars(container)).items())
 
 
 def _holds(container: Any, before: list[Any]) -> bool:
     now = _contents(container)
     if len(now) != len(before):
         return False
-    if isinstance(container, dict):
-        return all(k is key and v is w for (k, v), (key, w) in zip(now, before, strict=True))
-    return all(map(_is, now, before))
+    if isinstance(container, list):
+        return all(map(_is, now, before))
+    return all(k is key and v is w for (k, v), (key, w) in zip(now, before, strict=True))
 
 
 def _is_own(key: Any) -> bool:

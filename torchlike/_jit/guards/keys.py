@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from torchlike._core import devices
 from torchlike._core.size import Size
 from torchlike._jit.guards.sources import hooks_of
-from torchlike._runtime.trees import leaf_counts
+from torchlike._runtime.trees import is_plain_class, leaf_counts
 from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
@@ -353,6 +353,94 @@ class Numbers:
     def _indices(self) -> frozenset[int]:
         n = len(self._parameters)
         return frozenset(i + n if i < 0 else i for i in self._numbers)
+
+
+class Opened:
+    """The classes of which objects among one function's arguments are taken apart, as lists and
+    dictionaries are: those of which each call may be given another one (a cache, a batch). All
+    others are arguments as themselves."""
+
+    def __init__(self) -> None:
+        self.classes: frozenset[type] = frozenset()
+        self._refused: set[type] = set()
+
+    def refuse(self) -> bool:
+        """Take no more objects of these classes apart; return whether any were."""
+        self._refused |= self.classes
+        found, self.classes = bool(self.classes), frozenset()
+        return found
+
+    def add_changed(self, leaves: Iterable[Any], changed: Container[int]) -> bool:
+        """Take apart the objects, and those that lead to them, of which the ids are ``changed``.
+        Return whether there are new classes."""
+        found: set[type] = set()
+        seen: set[int] = set()
+
+        def leads(x: Any) -> bool:
+            parts = _parts(x)
+            if id(x) in seen or not parts:
+                return False
+            seen.add(id(x))
+            below = [leads(y) for y in parts.values()]  # all of them
+            if not any(below) and id(x) not in changed:
+                return False
+            if not isinstance(x, _CONTAINERS):
+                found.add(type(x))
+            return True
+
+        for leaf in leaves:
+            leads(leaf)
+        return self._add(found)
+
+    def add_other(self, old: Iterable[Any], new: Iterable[Any]) -> bool:
+        """Take apart the objects that are not the same in the keys of two calls that are alike but
+        for them. Return whether there are new classes."""
+        found: set[type] = set()
+        seen: set[int] = set()
+
+        def compare(a: Any, b: Any) -> None:
+            parts = _parts(b)
+            if a is b or type(a) is not type(b) or id(b) in seen or not parts:
+                return
+            seen.add(id(b))
+            if not isinstance(b, _CONTAINERS):
+                found.add(type(b))
+            before = _parts(a)
+            for name, x in parts.items():
+                compare(before.get(name), x)
+
+        for a, b in zip(old, new, strict=True):
+            if isinstance(a, ObjectKey) and isinstance(b, ObjectKey):
+                compare(a.value, b.value)
+        return self._add(found)
+
+    def _add(self, found: set[type]) -> bool:
+        new = found - self.classes
+        if not new or not new.isdisjoint(self._refused):
+            return False
+        self.classes |= new
+        return True
+
+
+#: What leads from one object of an argument to another, and how much of one is looked through.
+_CONTAINERS = (list, dict, tuple)
+_MOST_PARTS = 200
+
+
+def _parts(x: Any) -> dict[Any, Any]:
+    """Return what an object of a plain class, or a container, consists of; nothing of modules,
+    functions, and what has too much."""
+    if isinstance(x, dict):
+        parts = x
+    elif isinstance(x, (list, tuple)):
+        parts = dict(enumerate(x))
+    elif is_plain_class(type(x)) and not (
+        isinstance(x, Tensor) or callable(x) or hasattr(x, "__next__")
+    ):
+        parts = vars(x)
+    else:
+        return {}
+    return parts if len(parts) <= _MOST_PARTS else {}
 
 
 def with_offset(signature: Any, offset: Any) -> Any:

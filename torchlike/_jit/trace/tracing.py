@@ -26,7 +26,7 @@ from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
 from torchlike._jit.capture.scalars import CallValues, Copies, InputContainer, Table, is_device
 from torchlike._jit.capture.value_visits import ATOMS
-from torchlike._jit.guards.guard import MISSING, describe, same
+from torchlike._jit.guards.guard import MISSING, NameGuard, describe, same
 from torchlike._jit.guards.sources import (
     InputSource,
     PerCallValue,
@@ -122,6 +122,8 @@ class Tracing:
         observer = self.capture.observer
         self.copies = Copies(made, self._refuse_of_container)
         observer.containers = self.copies.leaves.keys()
+        #: The classes of which objects among the arguments are taken apart.
+        self.opened = frozenset(map(type, self.copies.objects()))
         observer.visit(fn, name)
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
@@ -319,7 +321,8 @@ class Tracing:
         own = list(self.copies.leaves.values())
         self.results.changes = tuple(own[i].index for i in changed)
         if changed or any(type(x) is InputContainer for x in leaves):
-            self.results.numbers = CallValues(self.numbers if self.numbers else None)
+            numbers = self.numbers if self.numbers else None
+            self.results.numbers = CallValues(numbers, self.opened)
         elif self.numbers:
             self.results.numbers = self.numbers
         return leaves, structure
@@ -327,13 +330,13 @@ class Tracing:
     def check_containers(self, own: list[Any]) -> None:
         """Raise JitCaptureError where a container that is changed was also reached past the
         argument: the body saw another one there. ``own``: the caller's."""
-        n = len(own)
-        for index in self.results.changes:
+        n, objects = len(own), [i - len(own) for i, x in enumerate(own) if type(x) in self.opened]
+        for index in {*self.results.changes, *objects}:
             if self.capture.observer.has_visited(own[n + index]):
                 self.capture.per_call.fail()
                 self.capture.undo_python()
                 self._refuse_of_container(
-                    "changing a list or dictionary that was passed as an argument and is also "
+                    "changing something that was passed as an argument and is also "
                     f"reached as `{self.capture.observer.label_of(own[n + index])}`",
                     "one of the two ways",
                     self.copies.copy(index),
@@ -586,6 +589,13 @@ class Tracing:
             results.why_not = "; ".join(dict.fromkeys((*observer.reasons, results.why_not))).rstrip(
                 "; "
             )
+
+    def makes_lazily(self) -> frozenset[int]:
+        """Return the ids of the objects that have attributes from this run on which were missing or
+        None."""
+        changed = self.capture.observer.changes()
+        found = [g for g in changed if type(g) is NameGuard and g.owner is not g.space]
+        return frozenset(id(g.owner) for g in found if g.before() in (MISSING, None))
 
     def undo_changes(self) -> None:
         """Put Python's objects back as they were, where each call of the program, the first among
