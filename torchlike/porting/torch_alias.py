@@ -38,7 +38,7 @@ def install() -> aliases.AliasFinder:
         )
     finder = aliases.install()
     alias_functorch()
-    children.tell()
+    children.share_alias()
     device_map.apply()
     return finder
 
