@@ -18,12 +18,14 @@ from math import e as e
 from math import inf as inf
 from math import nan as nan
 from math import pi as pi
+from torchlike import _decomp as _decomp
 from torchlike import _dynamo as _dynamo
 from torchlike import _functorch as _functorch
 from torchlike import _subclasses as _subclasses
 from torchlike import _utils as _utils
 from torchlike import accelerator as accelerator
 from torchlike import amp as amp
+from torchlike import ao as ao
 from torchlike import autograd as autograd
 from torchlike import backends as backends
 from torchlike import compiler as compiler

@@ -86,7 +86,7 @@ def python(tmp_path, *arguments, **environment):
         capture_output=True,
         text=True,
         env={
-            **children.untold(os.environ),
+            **children.without_alias(os.environ),
             "PYTHONPATH": f"{tmp_path / 'elsewhere'}{os.pathsep}{ROOT}",
             **environment,
         },
@@ -123,7 +123,7 @@ def test_a_child_that_imports_no_torch_pays_nothing(tmp_path):
     write(tmp_path, "pass")
     own = tmp_path / "elsewhere" / "sitecustomize.py"
     told = {"PYTHONPATH": f"{tmp_path / 'elsewhere'}{os.pathsep}{ROOT}"}
-    children.tell_in(told)
+    children.add_alias(told)
     assert told["PYTHONPATH"].split(os.pathsep)[0] == children.FOLDER
     ours = json.loads(python(tmp_path, "-c", ASKS, **told).stdout)
     assert ours[:5] == [True, torchlike.__version__, [], [], []]
@@ -148,8 +148,8 @@ def test_a_child_that_imports_no_torch_pays_nothing(tmp_path):
 def test_other_pythons_and_cleaned_environments_are_left_alone(tmp_path):
     write(tmp_path, "pass")
     told = {"PYTHONPATH": f"{tmp_path / 'elsewhere'}{os.pathsep}{ROOT}"}
-    children.tell_in(told)
-    assert children.is_told(told)
+    children.add_alias(told)
+    assert children.has_alias(told)
     says = "import sys, torch; print(torch.__version__)"
     another = {**told, "TORCHLIKE_CHILDREN": "3.11:/another/environment"}
     assert python(tmp_path, "-c", says, **another).stdout == "another package\n"
@@ -158,20 +158,20 @@ def test_other_pythons_and_cleaned_environments_are_left_alone(tmp_path):
     )
     before = {"PYTHONPATH": "a", "HOME": "b"}
     after = dict(before)
-    children.tell_in(after)
-    children.tell_in(after)
+    children.add_alias(after)
+    children.add_alias(after)
     assert after["PYTHONPATH"] == f"{children.FOLDER}{os.pathsep}a"
-    assert children.untold(after) == before
+    assert children.without_alias(after) == before
     alone: dict[str, str] = {}
-    children.tell_in(alone)
-    assert children.untold(alone) == {}
+    children.add_alias(alone)
+    assert children.without_alias(alone) == {}
 
 
 @pytest.mark.exhaustive
 def test_torchlike_is_found_where_the_child_has_no_path_to_it(tmp_path):
     write(tmp_path, "pass")
     told = {"PYTHONPATH": str(tmp_path / "elsewhere")}
-    children.tell_in(told)
+    children.add_alias(told)
     hidden = (
         # Nor is another one found, which may be installed beside the one that runs.
         "from importlib.machinery import PathFinder\nfind = PathFinder.find_spec\n"
@@ -187,7 +187,7 @@ def test_torchlike_is_found_where_the_child_has_no_path_to_it(tmp_path):
 def test_a_failure_to_import_torchlike_does_not_bring_another_torch(tmp_path):
     write(tmp_path, "pass")
     told = {"PYTHONPATH": f"{tmp_path / 'elsewhere'}{os.pathsep}{ROOT}"}
-    children.tell_in(told)
+    children.add_alias(told)
     code = (
         "for _ in range(2):\n"
         "    try:\n        import torch\n    except ValueError as error:\n        print(error)\n"

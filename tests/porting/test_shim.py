@@ -411,7 +411,7 @@ def python(tmp_path):
         check=True,
     )
     (Path(found.stdout.strip()) / "links.pth").write_text(f"{links}\n{ROOT}\n")
-    environment = children.untold(os.environ)
+    environment = children.without_alias(os.environ)
     environment.pop("PYTHONPATH", None)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["VIRTUAL_ENV"] = str(tmp_path / "venv")

@@ -20,7 +20,7 @@ torchlike shares its process with your program, with JAX and with Python. This p
 it changes there beyond its own modules, and why. What is declared in no line of it fails a test
 (`tests/test_patches.py`).
 
-Where the last column says `undo`, this takes the change back:
+Where the column before the last says `undo`, this takes the change back:
 
 ```python
 from torchlike._runtime import patches
@@ -30,7 +30,8 @@ patches.undo("excepthooks")
 
 It returns whether there was anything to undo, and raises a RuntimeError where something else has
 replaced what torchlike set, or where a change cannot be undone. Several are also left out by an
-environment variable that is set before the import, as their lines say.
+environment variable that is set before the import, as their lines say. The last column has the
+files, below `torchlike/`, that make the change.
 """
 SECTIONS = (
     (
@@ -71,12 +72,12 @@ def text() -> str:
 
 
 def _table_of_patches(patches: Iterable[Patch]) -> str:
-    rows = ["| Name | What | When and why | JAX | Undone |", "|---|---|---|---|---|"]
+    rows = ["| Name | What | When and why | JAX | Undone | Where |", "|---|---|---|---|---|---|"]
     for p in patches:
         undone = "`undo`" if not p.permanent else f"no: {p.permanent}"
         rows.append(
             f"| `{p.name}` | {p.changes}. | {p.when[:1].upper()}{p.when[1:]}: {p.why}. | {p.seen} "
-            f"| {undone} |"
+            f"| {undone} | {', '.join(f'`{file}`' for file in p.files)} |"
         )
     return "\n".join(rows) + "\n"
 

@@ -2,10 +2,16 @@
 
 A cell holds an array. It may instead hold a `StandIn`: a shape without values (`meta`), and, in
 rooms above, a value of a transform, a sparse array, the parts of a nested tensor, a wrapper
-subclass's shape. The op path does not ask for them. Compiled forms refuse a StandIn with an error,
-and only then is the call looked at again: `kind_among` its operands is the class that takes over,
+subclass's shape. The op path does not ask for them. Compiled forms raise on a StandIn, and only in
+the ``except`` is the call looked at again: `kind_among` its operands is the class that takes over,
 and the methods below say how. So dense tensors pay nothing, and a new kind is one class in one
 file; tests/dispatch/test_cells.py defines one.
+
+A kind has one of two. `run_op` gets an op and the operands of its call (``dispatch/call.py``,
+``dispatch/inplace.py``), and finds a rule by the op's name: sparse tensors. `execute` gets the
+executable, whichever op it is of: meta tensors, transforms, wrapper subclasses. Executables that no
+op's call runs, such as the write-back into a base, come to `execute` alone. What a kind lacks is a
+NotImplementedError with the words of its `refusal`.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class DeviceMesh:
         self._ranks = ranks
         self._flattened: dict[str, DeviceMesh] = {}
         self._groups: dict[int, ProcessGroup] = {}
-        self._lines: dict[Any, DeviceMesh] = {}
+        self._own_submeshes: dict[Any, DeviceMesh] = {}
         self._slice: DeviceMesh | None = None
         _roots[self.jax_mesh] = self
         own = jax.process_index()
@@ -275,7 +275,7 @@ class DeviceMesh:
         found.device_type, found.jax_mesh = self.device_type, self.jax_mesh
         found.mesh_dim_names, found.axes = names, axes
         found._root = self._get_root_mesh()
-        found._flattened, found._groups, found._lines, found._slice = {}, {}, {}, None
+        found._flattened, found._groups, found._own_submeshes, found._slice = {}, {}, {}, None
         return found
 
     @property
@@ -283,21 +283,21 @@ class DeviceMesh:
         """Whether the whole mesh has dimensions beside these."""
         return sum(map(len, self.axes)) < len(self.jax_mesh.shape)
 
-    def own_line(self) -> DeviceMesh:
-        """Return, for a slice, the devices that share this process' other coordinates, as a whole
-        mesh: what lies on it is the same for no other process than those. RuntimeError where the
-        process has no device in the mesh."""
-        lines = self._get_root_mesh()._lines
+    def own_submesh(self) -> DeviceMesh:
+        """Return, for a slice, the devices that share this process' other coordinates (its *line*)
+        as a whole mesh: what lies on it is the same for no other process than those. RuntimeError
+        where the process has no device in the mesh."""
+        made = self._get_root_mesh()._own_submeshes
         key = self.axes, self.mesh_dim_names
-        if key not in lines:
+        if key not in made:
             if self.get_coordinate() is None:
                 raise RuntimeError("this process has no device in the mesh")
             found = DeviceMesh(
                 self.device_type, self._own_ranks(), mesh_dim_names=self.mesh_dim_names
             )
             found._slice = self
-            lines[key] = found
-        return lines[key]
+            made[key] = found
+        return made[key]
 
     def _flatten(
         self, mesh_dim_name: str | None = None, backend_override: Any = None

@@ -236,7 +236,7 @@ def mesh_of_those(mesh: Mesh, own: Sequence[str]) -> Mesh:
     if not own:
         return mesh
     others = tuple(a for a in mesh.axis_names if a not in own)
-    return mesh_of(mesh)._of_axes(tuple((a,) for a in others), others).own_line().jax_mesh
+    return mesh_of(mesh)._of_axes(tuple((a,) for a in others), others).own_submesh().jax_mesh
 
 
 def _on_mesh(mesh: Mesh, axes: Axes, sizes: dict[str, int]) -> Callable[..., RankProgram]:

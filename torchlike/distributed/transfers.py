@@ -44,7 +44,7 @@ class Shared(NamedTuple):
 
 def side_of(sharding: NamedSharding, shape: Sequence[int]) -> tuple[Mesh, Side]:
     """Return the whole mesh, and how a value lies on it that has this sharding: on the whole mesh,
-    or on this process' line of a slice (``DeviceMesh.own_line``)."""
+    or on this process' line of a slice (``DeviceMesh.own_submesh``)."""
     mesh = mesh_of(sharding.mesh)
     if mesh._slice is None:
         return mesh.jax_mesh, Side((), sharding.spec, tuple(shape))

@@ -152,7 +152,7 @@ def _pure(
     with autograd.no_grad():
         compiled(*args, **kwargs)
     program = compiled.program_that_ran()
-    if program is None or program.updates or program.has_host_values:
+    if program is None or program.updates or program.has_per_call_values:
         raise Unexportable(
             "the model writes state or draws random numbers: call model.eval() before"
         )

@@ -42,36 +42,35 @@ _BETWEEN = ("multiprocessing", "concurrent", "joblib", "subprocess", "torchlike"
 _IMPORTS_TORCH = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 
 
-def tell() -> None:
+def share_alias() -> None:
     """Let processes started from now on know, and warn of those that cannot, once in a process."""
     # If this one was told itself, what waited for an import of torch has had its time.
     waiting = sitecustomize.TorchOnDemand.__name__
     sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != waiting]
-    tell_in(os.environ)
+    add_alias(os.environ)
     if sys.flags.ignore_environment or sys.flags.no_site:  # which multiprocessing passes on
         torch_is_an_alias()
     _watch_processes()
     _watch_programs()
 
 
-def untell() -> None:
+def unshare_alias() -> None:
     """Let processes started from now on import what they find under torch's name."""
-    told = set(os.environ)
-    known = untold(os.environ)
-    for name in told - set(known):
+    without = without_alias(os.environ)
+    for name in set(os.environ) - set(without):
         del os.environ[name]
-    os.environ.update(known)
+    os.environ.update(without)
     in_processes.CHILDREN.restore()
 
 
-def tell_in(environment: MutableMapping[str, str]) -> None:
+def add_alias(environment: MutableMapping[str, str]) -> None:
     """Put into an environment what processes started in it need to know."""
     folders = _folders(environment)
     environment["PYTHONPATH"] = os.pathsep.join([FOLDER, *(f for f in folders if f != FOLDER)])
     environment[CHILDREN.name] = sitecustomize.this_environment()
 
 
-def untold(environment: Mapping[str, str]) -> dict[str, str]:
+def without_alias(environment: Mapping[str, str]) -> dict[str, str]:
     """Return a copy of an environment without what tells children: a process started in it imports
     real PyTorch as ``torch``."""
     without = {name: said for name, said in environment.items() if name != CHILDREN.name}
@@ -83,7 +82,7 @@ def untold(environment: Mapping[str, str]) -> dict[str, str]:
     return without
 
 
-def is_told(environment: Mapping[str, str]) -> bool:
+def has_alias(environment: Mapping[str, str]) -> bool:
     """Return whether a process started in this environment knows that ``torch`` means torchlike."""
     said = environment.get(CHILDREN.name)
     return said == sitecustomize.this_environment() and FOLDER in _folders(environment)
@@ -104,7 +103,7 @@ def _watch_processes() -> None:
     def start_and_warn(process: Any) -> None:
         method = process._start_method or multiprocessing.get_start_method()
         deaf = sys.flags.ignore_environment or sys.flags.no_site
-        if starts_anew(method) and (deaf or not is_told(os.environ)):
+        if starts_anew(method) and (deaf or not has_alias(os.environ)):
             warn_once_at(
                 _users_frame(),
                 f"A process with the start method {method!r}: {REASON}. (Ignore this where the "
@@ -149,7 +148,7 @@ def _script_with_another_torch(args: Any, folder: Any, environment: Any) -> str 
     if not words:
         return None
     given = os.environ if environment is None else environment
-    deaf = not is_told({os.fsdecode(k): os.fsdecode(v) for k, v in given.items()})
+    deaf = not has_alias({os.fsdecode(k): os.fsdecode(v) for k, v in given.items()})
     for i, word in enumerate(words[1:], 1):
         if word.startswith("-") and not word.startswith("--") and word[1:2] not in "mc":
             deaf = deaf or any(flag in word for flag in "IES")

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from torchlike._runtime import interrupts, whole_files
 from torchlike.porting import page, plot, report
-from torchlike.porting.children import untold
+from torchlike.porting.children import without_alias
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
 from torchlike.porting.report import RecordedRun
 from torchlike.porting.shim.environment import has_pytorch
@@ -213,7 +213,7 @@ def record(
         path = Path(folder) / "record.json"
         begun = Path(f"{path}{BEGUN}")
         command = [sys.executable, *setup.command, str(path), *script]
-        environment = {**untold(os.environ), **setup.environment, "PYTHONUNBUFFERED": "1"}
+        environment = {**without_alias(os.environ), **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
         with interruptible(command, environment, begun.exists) as process:
             assert process.stdout is not None

@@ -48,7 +48,7 @@ def remove_alias() -> None:
     """
     in_processes.PARTIAL_ALIAS.restore()
     in_processes.ALIAS.restore()
-    children.untell()
+    children.unshare_alias()
 
 
 @contextlib.contextmanager
@@ -100,7 +100,7 @@ def install() -> aliases.AliasFinder:
         )
     finder = aliases.install()
     alias_functorch()
-    children.tell()
+    children.share_alias()
     device_map.apply()
     return finder
 

@@ -1,6 +1,9 @@
 """Reading checkpoints, PyTorch's and ours.
 
-With ``weights_only=True``, the default, nothing in a file is executed.
+With ``weights_only=True``, the default, nothing in a file is executed: `Weights` (``weights.py``)
+unpickles, and finds what a file names in `known_globals` there, or among what users allowed
+(``allowed.py``). `Archive` and `Legacy` (``storages.py``) read the storages, and the functions of
+``rebuild.py`` make tensors on them.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from torchlike.serialization.damage import damaged, reading
 from torchlike.serialization.options import SHARED, get_default_mmap_options
 from torchlike.serialization.safe import load_safetensors
 from torchlike.serialization.storages import Archive, Legacy, Storages
-from torchlike.serialization.weights import Weights, allowed
+from torchlike.serialization.weights import Weights, known_globals
 from torchlike.tensor import Tensor
 
 _SEEKABLE = (
@@ -37,7 +40,7 @@ class _Checkpoint:
     def __init__(self, file: Any, archive: Storages, **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[call-arg]
         self._archive = archive
-        self._table = allowed()
+        self._table = known_globals()
 
     def persistent_load(self, pid: Any) -> Any:
         if pid[0] == "module":  # a class with its source, in the legacy format

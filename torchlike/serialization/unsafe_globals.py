@@ -11,7 +11,7 @@ from torchlike.serialization.damage import reading
 from torchlike.serialization.load import is_zip
 from torchlike.serialization.storages import Archive
 from torchlike.serialization.survey import Survey
-from torchlike.serialization.weights import allowed
+from torchlike.serialization.weights import known_globals
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
@@ -38,5 +38,5 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         with reading(f):
             survey = Survey(code)
             survey.load()
-    safe = allowed()
+    safe = known_globals()
     return [name for name in survey.names if name not in safe and name not in user_globals]

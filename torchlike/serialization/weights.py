@@ -49,8 +49,8 @@ _OTHERS = (
 )
 
 
-def allowed() -> dict[str, Any]:
-    """Return the table of what a checkpoint may name: dotted name -> what it is here."""
+def known_globals() -> dict[str, Any]:
+    """Return what any checkpoint may name: the dotted name in the file -> what it is here."""
     table: dict[str, Any] = {
         "torch._utils._rebuild_tensor_v2": rebuild_tensor,
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
@@ -134,7 +134,7 @@ class Weights(Machine):
         super().__init__(code, encoding, errors)
         self._archive = archive
         self._region = region
-        self._table = allowed()
+        self._table = known_globals()
         given = [item for item, _ in user_globals.values()]
         self._allowed = frozenset(map(id, given))
         self._classes = tuple(item for item in given if isinstance(item, type))

@@ -1,7 +1,7 @@
 """A tensor in coordinate form: the indices of what is not zero, and its values.
 
 Both are dense tensors, so gradients are those of the values. What can be computed with it is in
-sparse_rules; a function that does not know it says so instead of computing nonsense.
+``_rules.py`` and kin; a function that does not know it says so instead of computing nonsense.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
     """``indices`` (sparse_dim, nnz), ``values`` (nnz, *dense sizes), a size. Duplicates add up.
 
     Its cell holds a SparseArray of two dense tensors, so gradients are those of the values. Ops
-    without a rule in sparse_rules raise NotImplementedError.
+    without a rule raise NotImplementedError.
     """
 
     __module__ = "torchlike.sparse._tensor"

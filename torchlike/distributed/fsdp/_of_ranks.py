@@ -7,7 +7,7 @@ processes and gives each its parts. Both are collectives like any other (``progr
 and they say who is missing.
 
 A parameter that tensor parallelism has cut is gathered along the mesh of ``fully_shard`` alone.
-What comes of it is a DTensor on the mesh of the processes that share one batch (``own_line``).
+What comes of it is a DTensor on the mesh of the processes that share one batch (``own_submesh``).
 
 While a program is captured both are transfers of it (``transfers``).
 """
@@ -69,7 +69,7 @@ class Ranks:
         whole = mesh._get_root_mesh()
         #: The devices that compute with this process' batch, where it does not do so alone.
         self._line = (
-            whole._of_axes(tuple((a,) for a in others), others).own_line() if others else None
+            whole._of_axes(tuple((a,) for a in others), others).own_submesh() if others else None
         )
         self.parts = mesh.get_group(mesh.ndim - 1)
         several = mesh.ndim > 1 and mesh.size(0) > 1

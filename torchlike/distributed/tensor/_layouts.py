@@ -71,7 +71,7 @@ def _seen_by(t: Tensor, mesh: DeviceMesh) -> DeviceMesh:
     if _batch.is_own and mesh.is_slice:
         place = where(t)
         if place is None or place[0].mesh != mesh.jax_mesh:
-            return mesh.own_line()
+            return mesh.own_submesh()
     return mesh
 
 

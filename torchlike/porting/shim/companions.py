@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-from torchlike.porting.children import untold
+from torchlike.porting.children import without_alias
 from torchlike.porting.shim.changes import ShimRefusedError
 from torchlike.porting.shim.environment import Environment
 from torchlike.version import __version__ as TORCH
@@ -125,4 +125,4 @@ def _run_installer(command: str, words: list[str]) -> None:
 
 
 def _run(words: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, capture_output=True, text=True, env=untold(os.environ))
+    return subprocess.run(words, capture_output=True, text=True, env=without_alias(os.environ))
