@@ -26,7 +26,7 @@ _LEAF = None
 #: What a list or dictionary is in a structure that has it already: with its number among those.
 AGAIN = "again"
 _OPENED = {tuple, list, dict, OrderedDict, defaultdict}
-_CHANGEABLE = frozenset((list, dict, OrderedDict, defaultdict))
+CHANGEABLE = frozenset((list, dict, OrderedDict, defaultdict))
 
 #: Classes that ``torch.utils._pytree`` was told of: how to take them apart and put them together.
 registered: dict[type, tuple[Callable[[Any], tuple[list[Any], Any]], Callable[..., Any]]] = {}
@@ -123,7 +123,7 @@ def containers(tree: Any, opened: Container[type] = ()) -> list[Any]:
         is_object = kind in opened
         if kind not in _OPENED and not is_object and not isinstance(x, tuple):
             return
-        if kind in _CHANGEABLE or is_object:
+        if kind in CHANGEABLE or is_object:
             if id(x) in seen:
                 return
             seen.add(id(x))
@@ -153,7 +153,7 @@ def _open(
     if kind is tuple:
         return kind, _open_all(x, leaves, objects, seen)
     is_given = type(objects) is _Given and kind in objects.classes
-    if seen is not None and (is_given or kind in _CHANGEABLE):
+    if seen is not None and (is_given or kind in CHANGEABLE):
         n = len(seen)
         number = seen.setdefault(id(x), n)
         if number != n:
@@ -316,6 +316,24 @@ def is_plain_class(kind: type) -> bool:
     )
 
 
+#: Objects of more parts are not looked into.
+_MOST_PARTS = 200
+
+
+def parts_of(x: Any) -> dict[Any, Any]:
+    """Return what a container, or an object of a plain class, consists of, by its keys or names;
+    nothing of what does something (modules, functions, iterators) and of what has too much."""
+    if isinstance(x, dict):
+        parts = x
+    elif isinstance(x, (list, tuple)):
+        parts = dict(enumerate(x))
+    elif is_plain_class(type(x)) and not callable(x) and not hasattr(x, "__next__"):
+        parts = vars(x)
+    else:
+        return {}
+    return parts if len(parts) <= _MOST_PARTS else {}
+
+
 #: Methods by which a class says that it is more than its attributes.
 _OWN_WAYS = ("__setstate__", "__copy__", "__deepcopy__", "__del__")
 
@@ -350,7 +368,7 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
     if made_of is not None:
         if kind is AGAIN:
             return made_of.containers[structure[1]]
-        if kind in _CHANGEABLE or type(kind) is _GivenObject:
+        if kind in CHANGEABLE or type(kind) is _GivenObject:
             return _closed_container(structure, leaves, made_of)
     parts = [_close(s, leaves, made_of) for s in structure[-1]]
     if isinstance(kind, _Instance):

@@ -13,7 +13,7 @@ import numpy as np
 from torchlike._core import devices
 from torchlike._core.size import Size
 from torchlike._jit.guards.sources import hooks_of
-from torchlike._runtime.trees import is_plain_class, leaf_counts
+from torchlike._runtime.trees import leaf_counts, parts_of
 from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
@@ -377,14 +377,14 @@ class Opened:
         seen: set[int] = set()
 
         def leads(x: Any) -> bool:
-            parts = _parts(x)
+            parts = parts_of(x)
             if id(x) in seen or not parts:
                 return False
             seen.add(id(x))
             below = [leads(y) for y in parts.values()]  # all of them
             if not any(below) and id(x) not in changed:
                 return False
-            if not isinstance(x, _CONTAINERS):
+            if not isinstance(x, (list, dict, tuple)):
                 found.add(type(x))
             return True
 
@@ -399,13 +399,13 @@ class Opened:
         seen: set[int] = set()
 
         def compare(a: Any, b: Any) -> None:
-            parts = _parts(b)
+            parts = parts_of(b)
             if a is b or type(a) is not type(b) or id(b) in seen or not parts:
                 return
             seen.add(id(b))
-            if not isinstance(b, _CONTAINERS):
+            if not isinstance(b, (list, dict, tuple)):
                 found.add(type(b))
-            before = _parts(a)
+            before = parts_of(a)
             for name, x in parts.items():
                 compare(before.get(name), x)
 
@@ -420,27 +420,6 @@ class Opened:
             return False
         self.classes |= new
         return True
-
-
-#: What leads from one object of an argument to another, and how much of one is looked through.
-_CONTAINERS = (list, dict, tuple)
-_MOST_PARTS = 200
-
-
-def _parts(x: Any) -> dict[Any, Any]:
-    """Return what an object of a plain class, or a container, consists of; nothing of modules,
-    functions, and what has too much."""
-    if isinstance(x, dict):
-        parts = x
-    elif isinstance(x, (list, tuple)):
-        parts = dict(enumerate(x))
-    elif is_plain_class(type(x)) and not (
-        isinstance(x, Tensor) or callable(x) or hasattr(x, "__next__")
-    ):
-        parts = vars(x)
-    else:
-        return {}
-    return parts if len(parts) <= _MOST_PARTS else {}
 
 
 def with_offset(signature: Any, offset: Any) -> Any:

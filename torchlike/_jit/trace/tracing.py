@@ -20,7 +20,7 @@ from torchlike._extensions import meta
 from torchlike._extensions.sharing import tensors_on
 from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
-from torchlike._jit.capture.changes import numbers_in, put_unseen
+from torchlike._jit.capture.changes import fixed, numbers_in, put_unseen
 from torchlike._jit.capture.effects import ThreadModes
 from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
@@ -189,7 +189,8 @@ class Tracing:
             return self.body()
 
         n_arguments = len(self.numbers.positions)
-        for i, (at, _) in enumerate(self._moving.values(), n_arguments):
+        moving = [(fixed(at), number) for at, number in self._moving.values()]
+        for i, (at, _) in enumerate(moving, n_arguments):
             put_unseen(at, self.numbers.root(i))
         modes.current.capture = capture
         place, modes.current.place = modes.current.place, None
@@ -216,7 +217,7 @@ class Tracing:
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
-            for at, number in self._moving.values():
+            for at, number in moving:
                 put_unseen(at, number)
             capture.place, modes.current.place = modes.current.place, place
             modes.current.capture = None
@@ -595,7 +596,7 @@ class Tracing:
         None."""
         changed = self.capture.observer.changes()
         found = [g for g in changed if type(g) is NameGuard and g.owner is not g.space]
-        return frozenset(id(g.owner) for g in found if g.before() in (MISSING, None))
+        return frozenset(id(g.owner) for g in found if g.before() is None or g.before() is MISSING)
 
     def undo_changes(self) -> None:
         """Put Python's objects back as they were, where each call of the program, the first among
