@@ -19,7 +19,7 @@ import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import Any
 
 _LEAF = None
@@ -86,7 +86,7 @@ def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[An
 
 
 def flatten_arguments(
-    args: tuple[Any, ...], kwargs: dict[str, Any], opened: Container[type] = ()
+    args: tuple[Any, ...], kwargs: dict[str, Any], opened: Collection[type] = ()
 ) -> tuple[list[Any], Any]:
     """Flatten a call as ``flatten_call`` does, with a structure that also says which lists and
     dictionaries are one. Instances of the plain classes ``opened`` are taken apart as dictionaries
@@ -96,8 +96,7 @@ def flatten_arguments(
         kind = type(leaf)
         if kind in _OPENED or isinstance(leaf, tuple) or kind in opened:
             leaves = []
-            objects = _Given(opened) if opened else None
-            return leaves, _open((args, kwargs), leaves, objects, {})
+            return leaves, _open((args, kwargs), leaves, None, _Seen(opened))
     return leaves, (len(args), tuple(kwargs))
 
 
@@ -152,7 +151,7 @@ def _open(
         return _LEAF
     if kind is tuple:
         return kind, _open_all(x, leaves, objects, seen)
-    is_given = type(objects) is _Given and kind in objects.classes
+    is_given = type(seen) is _Seen and kind in seen.classes
     if seen is not None and (is_given or kind in CHANGEABLE):
         n = len(seen)
         number = seen.setdefault(id(x), n)
@@ -175,7 +174,7 @@ def _open(
         children, context = registered[kind][0](x)
         parts = _open_all(children, leaves, objects, seen)
         return _Registered(kind, context), parts
-    if objects is not None and type(objects) is not _Given and not isinstance(x, type):
+    if objects is not None and not isinstance(x, type):
         if dataclasses.is_dataclass(x):
             names = tuple(f.name for f in dataclasses.fields(x) if hasattr(x, f.name))
             parts = _open_all([getattr(x, n) for n in names], leaves, objects, seen)
@@ -194,8 +193,9 @@ def _open_all(
     if objects is not None:
         return tuple([_open(x, leaves, objects, seen) for x in xs])
     parts: list[Any] = []
+    opened = seen.opened if type(seen) is _Seen else _OPENED
     for x in xs:
-        if type(x) in _OPENED or isinstance(x, tuple):
+        if type(x) in opened or isinstance(x, tuple):
             parts.append(_open(x, leaves, None, seen))
         else:  # most are: without a call it takes half the time
             leaves.append(x)
@@ -272,6 +272,17 @@ class _GivenObject(_PlainObject):
         return hash(self.kind)
 
 
+class _Seen(dict[int, int]):
+    """The numbers of the containers that were met among the arguments, by their ids, and which
+    objects are taken apart: those of some ``classes``."""
+
+    __slots__ = ("classes", "opened")
+
+    def __init__(self, classes: Collection[type]) -> None:
+        self.classes = classes
+        self.opened = _OPENED.union(classes) if classes else _OPENED
+
+
 class _Objects:
     """Which objects of a result are opened besides containers: those that a function made, once
     each (a second reference to one, or a circle, could not be told from another object)."""
@@ -289,14 +300,6 @@ class _Objects:
             return False
         self._seen.add(id(x))
         return self._own(x)
-
-
-class _Given(_Objects):
-    """Which objects among the arguments are opened: those of some classes."""
-
-    def __init__(self, classes: Container[type]) -> None:
-        super().__init__(None, {})
-        self.classes = classes
 
 
 @functools.lru_cache(maxsize=4096)

@@ -331,8 +331,8 @@ class JitFunction:
         except SharedOutside as why:
             self._fall_back(call.key, str(why))
             return None, self._call_by_modules
-        except Opens:
-            return None, self._call_again
+        except Opens:  # what makes state in a fresh object is called once for each
+            return None, self._call_warming if self._fallback else self._call_again
         except JitCaptureError as error:
             if self._opened.refuse():
                 return None, self._call_again

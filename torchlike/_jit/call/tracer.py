@@ -71,8 +71,8 @@ class PutOff(Exception):
 
 
 class Opens(Exception):
-    """Objects among the arguments are taken apart from now on: all that the trace did is undone,
-    and the call is made once more."""
+    """Objects among the arguments are taken apart from now on. All that the trace did is undone;
+    the call runs eagerly, and the next one like it is compiled."""
 
 
 class Grows(Exception):

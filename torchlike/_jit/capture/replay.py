@@ -390,7 +390,7 @@ class ChangesOutside:
         """Count how often objects are held by what guards compare, where none of it was changed
         inside."""
         found: Counter[int] = Counter()
-        for guard in self._observer.guards.values():
+        for guard in list(self._observer.guards.values()):
             if type(guard) in _VARIABLES:
                 found[id(guard.before())] += 1
             elif type(guard) in (ItemsGuard, EntriesGuard):

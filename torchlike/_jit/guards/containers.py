@@ -226,8 +226,10 @@ class ApartGuard(ValueGuard):
     before = now
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
-        found = [key for place in self.places for key in objects_in(place.now())]
-        return len(set(found)) == len(found) and self.known.isdisjoint(found)
+        inside = [objects_in(place.now()) for place in self.places]
+        found = [key for keys in inside for key in keys]
+        is_apart = len(set(found)) == len(found) and self.known.isdisjoint(found)
+        return is_apart and all(inside)
 
     def restore(self) -> None:
         """Do nothing: the guards on the places do."""
