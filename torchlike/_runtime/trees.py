@@ -19,7 +19,7 @@ import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 _LEAF = None
@@ -85,6 +85,16 @@ def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[An
     return leaves, (len(args), tuple(kwargs))
 
 
+class Leaves(list[Any]):
+    """The leaves of a call, and the lists, dictionaries and objects around them, each once, in the
+    order in which their numbers in the structure count them."""
+
+    __slots__ = ("containers",)
+
+    def __init__(self) -> None:
+        self.containers: list[Any] = []
+
+
 def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], opened: Collection[type] = ()
 ) -> tuple[list[Any], Any]:
@@ -95,8 +105,8 @@ def flatten_arguments(
     for leaf in leaves:
         kind = type(leaf)
         if kind in _OPENED or isinstance(leaf, tuple) or kind in opened:
-            leaves = []
-            return leaves, _open((args, kwargs), leaves, None, _Seen(opened))
+            found = Leaves()
+            return found, _open((args, kwargs), found, None, _Seen(opened, found.containers))
     return leaves, (len(args), tuple(kwargs))
 
 
@@ -109,37 +119,6 @@ def unflatten_call(
         n, names = structure
         return tuple(leaves[:n]), dict(zip(names, leaves[n:], strict=True))
     return _close(structure, iter(leaves), Made() if made is None else made)
-
-
-def containers(tree: Any, opened: Container[type] = ()) -> list[Any]:
-    """Return the lists, dictionaries and ``opened`` objects of a tree, each once, in the order in
-    which their numbers in a structure count them."""
-    found: list[Any] = []
-    seen: set[int] = set()
-
-    def walk(x: Any) -> None:
-        kind = type(x)
-        is_object = kind in opened
-        if kind not in _OPENED and not is_object and not isinstance(x, tuple):
-            return
-        if kind in CHANGEABLE or is_object:
-            if id(x) in seen:
-                return
-            seen.add(id(x))
-            found.append(x)
-        if is_object:
-            parts: Any = vars(x).values()
-        elif kind in registered:
-            parts = registered[kind][0](x)[0]
-        elif isinstance(x, tuple) and kind is not tuple and not hasattr(kind, "_fields"):
-            parts = ()
-        else:
-            parts = x.values() if isinstance(x, dict) else x
-        for y in parts:
-            walk(y)
-
-    walk(tree)
-    return found
 
 
 def _open(
@@ -159,6 +138,8 @@ def _open(
             if objects is not None:
                 objects.shared = True
             return AGAIN, number, ()
+        if type(seen) is _Seen:
+            seen.containers.append(x)
     if is_given:
         space = vars(x)
         return _GivenObject(kind), tuple(space), _open_all(space.values(), leaves, objects, seen)
@@ -276,10 +257,10 @@ class _Seen(dict[int, int]):
     """The numbers of the containers that were met among the arguments, by their ids, and which
     objects are taken apart: those of some ``classes``."""
 
-    __slots__ = ("classes", "opened")
+    __slots__ = ("classes", "containers", "opened")
 
-    def __init__(self, classes: Collection[type]) -> None:
-        self.classes = classes
+    def __init__(self, classes: Collection[type], containers: list[Any]) -> None:
+        self.classes, self.containers = classes, containers
         self.opened = _OPENED.union(classes) if classes else _OPENED
 
 

@@ -257,7 +257,7 @@ class JitFunction:
                     key.append(static_key(leaf))
         except NoKey as why:
             if self._opened.refuse():
-                return self(*args, **kwargs)
+                return self._call_again(args, kwargs)
             return self._call_without_key(why, args, kwargs)
         except Exception as error:
             return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
@@ -269,7 +269,7 @@ class JitFunction:
             state = program.state
             guard = state.guard
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
-                numbers = program.numbers_of(leaves, (args, kwargs)) if program.numbers else ()
+                numbers = program.numbers_of(leaves) if program.numbers else ()
                 if numbers is not None:
                     known = state.inline_cache is not None or program.numbers
                     if not known and guard and not self._numbers.active:
@@ -280,9 +280,9 @@ class JitFunction:
                         return self._call_sharing(args, kwargs)
                     except CheckFailed:
                         return self._call_plainly(args, kwargs)
-        call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
+        call = Call(whole, tensors, leaves, structure, traced)
         if self._cache.opens(whole, self._opened):
-            return self(*args, **kwargs)
+            return self._call_again(args, kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
             try:
@@ -405,7 +405,7 @@ class JitFunction:
             run.capture.prints.let_out()
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
-        numbers = program.numbers_of(call.leaves, call.inputs)
+        numbers = program.numbers_of(call.leaves)
         ran = program.run(call.tensors, run.first_values, numbers)
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
@@ -455,7 +455,7 @@ class JitFunction:
         that it was made for; run such calls eagerly when there are too many."""
         call, _, run, program = traced
         changed = program.guards.explain(call.tensors)
-        if not changed and program.numbers_of(call.leaves, call.inputs) is None:
+        if not changed and program.numbers_of(call.leaves) is None:
             changed = run.outside.explain_numbers(run.numbers.static_places)
         if not changed:
             return

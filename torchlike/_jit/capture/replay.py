@@ -33,8 +33,8 @@ from torchlike._jit.capture.changes import (
 )
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.guards.containers import (
-    ApartGuard,
     AttributesGuard,
+    DistinctGuard,
     EntriesGuard,
     FormGuard,
     HoldsGuard,
@@ -185,7 +185,7 @@ class ChangesOutside:
         forms = [g.place for g in guards.values() if type(g) is FormGuard and objects_in(g.now())]
         if forms:
             known = {id(g.owner) for g in guards.values()} | self._observer.followed()
-            guard = ApartGuard(forms, frozenset(known))
+            guard = DistinctGuard(forms, frozenset(known))
             guards[id(guard)] = guard
             self._covered[id(guard)] = guard.now(), guard
 

@@ -209,7 +209,7 @@ def _fits(now: Any, pattern: Any) -> bool:
     return tuple(parts) == pattern.keys and all(map(_fits, parts.values(), pattern.parts))
 
 
-class ApartGuard(ValueGuard):
+class DistinctGuard(ValueGuard):
     """That what is in the places of `FormGuard` is no two times the same object, and none of
     ``known`` ones: code may change it, or ask which object it is."""
 

@@ -200,18 +200,6 @@ def describe_slot(value: Any) -> Any:
     return ObjectKey(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
 
 
-# -------------------------------------------------------------------------------------------------
-# Decides which numbers among a call's arguments are part of its key, and which are traced.
-#
-# A number is static at first: the graph is made for its value. When the same argument has made
-# the function compile again twice by changing its value, it is traced from then on (see
-# ``scalars``); where its value turns out to be needed in Python it stays static for good.
-#
-# So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed:
-# steps take the numbers that indexing gave them as arrays, so one program reads from wherever a
-# view begins. It is needed where the program gives out a view on the argument's memory.
-
-
 #: After so many recompilations caused by one number, it is traced.
 TRACE_AFTER = 2
 #: So with the offset of a view, which costs the program nothing.
@@ -224,7 +212,16 @@ _NUMBERS = frozenset((int, float))
 
 
 class Numbers:
-    """The numbers among one function's arguments, by structure of the call and leaf."""
+    """The numbers among one function's arguments, by structure of the call and leaf.
+
+    A number is static at first: the graph is made for its value. When the same argument has made
+    the function compile again twice by changing its value, it is traced from then on (see
+    ``scalars``); where its value turns out to be needed in Python it stays static for good.
+
+    So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed:
+    steps take the numbers that indexing gave them as arrays, so one program reads from wherever a
+    view begins. It is needed where the program gives out a view on the argument's memory.
+    """
 
     def __init__(
         self, fn: Callable[..., Any], static_argnums: Any, static_argnames: Any, dynamic: Any

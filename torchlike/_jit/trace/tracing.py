@@ -122,13 +122,16 @@ class Tracing:
         observer = self.capture.observer
         self.copies = Copies(made, self._refuse_of_container)
         observer.containers = self.copies.leaves.keys()
-        #: The classes of which objects among the arguments are taken apart.
-        self.opened = frozenset(map(type, self.copies.objects()))
         observer.visit(fn, name)
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
                 observer.visit(leaf, f"argument {i}")
         self.backward = JointBackward(self.capture, self.results, self.outputs, self._seen)
+
+    @property
+    def opened(self) -> frozenset[type]:
+        """The classes of which objects among the arguments are taken apart."""
+        return frozenset(map(type, self.copies.objects()))
 
     def record_backward(self) -> RecordedBackward:
         """Have the backward be recorded, for create_graph (see ``double``), and return it."""
@@ -322,8 +325,7 @@ class Tracing:
         own = list(self.copies.leaves.values())
         self.results.changes = tuple(own[i].index for i in changed)
         if changed or any(type(x) is InputContainer for x in leaves):
-            numbers = self.numbers if self.numbers else None
-            self.results.numbers = CallValues(numbers, self.opened)
+            self.results.numbers = CallValues(self.numbers if self.numbers else None)
         elif self.numbers:
             self.results.numbers = self.numbers
         return leaves, structure
@@ -641,20 +643,19 @@ def cleaned(error: BaseException) -> BaseException:
     return error
 
 
-# -------------------------------------------------------------------------------------------------
-# Finds the tensors that a body has put into objects from outside.
-#
-# A tensor that the body made (or was given) may be put into a list, an attribute, a closure, a
-# new module's table, an optimizer's groups. Whoever holds it holds the very object that the
-# function returns or binds to a slot, so the capture has to know them all.
-
-
 _PASSED_OVER = (type, types.ModuleType, types.CodeType)
 
 
 def tensors_held(roots: Iterable[Any], is_own: Callable[[Any], bool]) -> list[Tensor]:
     """Return the tensors reached from ``roots`` through objects that the body made. What was there
-    before was not changed, or it would be a root."""
+    before was not changed, or it would be a root.
+
+    Finds the tensors that a body has put into objects from outside.
+
+    A tensor that the body made (or was given) may be put into a list, an attribute, a closure, a
+    new module's table, an optimizer's groups. Whoever holds it holds the very object that the
+    function returns or binds to a slot, so the capture has to know them all.
+    """
     found: list[Tensor] = []
     seen: dict[int, Any] = {}
     stack: list[Any] = []
