@@ -165,6 +165,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=TOKENS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--library", choices=LIBRARIES, help="only this one")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--quick", action="store_true", help="does it run? 2 layers, 8 tokens")
     given = parser.parse_args()
     if given.quick:
@@ -175,7 +176,7 @@ def main() -> None:
         return
     words = [f"--{name}={getattr(given, name)}" for name in ("layers", "width", "tokens")]
     libraries = [given.library] if given.library else LIBRARIES
-    cases = [(a, b) for b in WAYS for a in libraries if (a, b) not in LEFT_OUT]
+    cases = [(a, b) for b in given.ways for a in libraries if (a, b) not in LEFT_OUT]
     found: dict[tuple[str, str], list[dict[str, Any]]] = {case: [] for case in cases}
     for _ in range(given.rounds):
         for case in cases:
