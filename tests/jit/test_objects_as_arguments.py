@@ -206,3 +206,68 @@ def test_a_cache_that_grows_is_compiled_for_no_length_but_its_first():
     assert f.compiles == 1
     (message,) = [str(w.message) for w in caught if "no more" in str(w.message)]
     assert "leaves larger tensors in an object" in message
+
+
+def test_a_list_that_grows_in_an_object_is_compiled_for_no_length():
+    class Keys:
+        def __init__(self):
+            self.layers, self.latest = [], None
+
+    def f(x, cache):
+        cache.layers.append(x)
+        cache.latest = x * 2
+        return sum(cache.layers)
+
+    compiled = torch.compile(f)
+    for _ in range(3):
+        ours = Keys()
+        for k in range(5):
+            assert compiled(torch.full((1,), float(k)), ours).item() == sum(range(k + 1))
+            assert len(ours.layers) == k + 1
+            assert ours.latest.item() == 2 * k
+    assert compiled.compiles == 0
+
+
+def test_ever_other_attributes_are_not_compiled_for_without_end():
+    def f(x, batch, k):
+        setattr(batch, f"x{k}", None)
+        batch.more = x
+        return x + k
+
+    compiled = torch.compile(f)
+    for i in range(3):
+        batch = Batch(torch.ones(1))
+        for k in range(12):
+            assert compiled(torch.ones(1), batch, f"{i}{k}" and k).item() == k + 1
+            assert hasattr(batch, f"x{k}")
+    assert compiled.compiles <= 32
+
+
+def test_an_error_of_the_body_leaves_the_programs():
+    def f(x, cache):
+        return cache.update(x, 0).sum() if x.dim() == 1 else x @ x
+
+    compiled = torch.compile(f)
+    for _ in range(3):
+        cache = Cache(1)
+        for _ in range(3):
+            compiled(torch.ones(1), cache)
+        with pytest.raises(RuntimeError):
+            compiled(torch.ones(2, 3), cache)
+    assert compiled.compiles == 2
+
+
+def test_a_long_chain_of_objects_is_itself():
+    class Link:
+        def __init__(self, of):
+            self.of, self.x = of, 1.0
+
+    def chain():
+        link = None
+        for _ in range(3000):
+            link = Link(link)
+        return link
+
+    compiled = torch.compile(lambda x, link: x + link.x)
+    for _ in range(3):
+        assert compiled(torch.ones(1), chain()).item() == 2

@@ -232,6 +232,8 @@ class JitFunction:
         try:
             leaves, structure = flatten_arguments(args, kwargs, self._opened.classes)
         except RecursionError:
+            if self._opened.refuse():
+                return self._call_again(args, kwargs)
             why = NoKey(
                 "a list or dictionary that is nested too deeply was passed to a jitted function"
             )
@@ -349,8 +351,6 @@ class JitFunction:
             self._cache.note_growing(call.key)
             return None, self._call_plainly
         except BodyRaised as raised:
-            if self._opened.refuse():
-                return None, self._call_again
             # What the capture did is undone; eagerly, what the body does before it raises is done.
             return None, functools.partial(self._call_raised, call.key, raised.args[0])
 
@@ -618,7 +618,8 @@ class JitFunction:
         """Run eagerly a call whose body raised ``why`` while it was captured. Where it does not
         raise eagerly, calls like it are not captured again."""
         result = self._call_by_modules(args, kwargs)
-        self._fall_back(key, why)
+        if not self._opened.refuse():  # of a copy of an argument it may
+            self._fall_back(key, why)
         return result
 
     def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:

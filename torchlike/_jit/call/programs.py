@@ -17,6 +17,8 @@ from torchlike._jit.program.program import Program
 #: For so many objects of one class among the arguments programs are compiled: each keeps its own
 #: (a cache for one call to ``generate``) alive.
 MOST_OBJECTS = 8
+#: So many forms of objects that are taken apart are compiled for.
+MOST_FORMS = 16
 #: So many sizes are compiled when they first come; see `ProgramCache._why_later`.
 MOST_AT_ONCE = 8
 #: So many sizes of the arguments of a module are compiled that nobody asked to compile, and so
@@ -74,8 +76,13 @@ class ProgramCache:
 
     def opens(self, key: Any, opened: Opened) -> bool:
         """Return whether objects of a call, which no program fits, are taken apart from now on: an
-        earlier call was alike, but given others. Its program is forgotten."""
-        if all(type(leaf) is not ObjectKey for leaf in key[MODES_IN_KEY:]) or key in self.programs:
+        earlier call was alike, but given others. Its program is forgotten. Or whether none are any
+        more, which have ever other attributes."""
+        if key in self.programs:
+            return False
+        if opened.classes and len({key[0] for key in self.programs}) >= MOST_FORMS:
+            return opened.refuse()
+        if all(type(leaf) is not ObjectKey for leaf in key[MODES_IN_KEY:]):
             return False
         alike = without_objects(key, MODES_IN_KEY)
         for old in list(self.programs):

@@ -440,15 +440,15 @@ class Copies:
         return [c for c in self._copies if not isinstance(c, (list, dict))]
 
     def grow(self) -> bool:
-        """Return whether the function leaves tensors of another shape in an object's attributes, so
-        that the next call with it is another program's."""
+        """Return whether the function leaves tensors of another shape in objects, or a list of
+        another length beside them, so that the next call is another program's."""
+        changed = [(self._copies[i], self._before[i]) for i in self.changed() if self.objects()]
         return any(
-            isinstance(x, Tensor)
-            and isinstance(now := vars(self._copies[i]).get(name), Tensor)
-            and now.shape != x.shape
-            for i in self.changed()
-            if not isinstance(self._copies[i], (list, dict))
-            for name, x in self._before[i]
+            len(copy) != len(before)
+            if isinstance(copy, list)
+            else any(_is_resized(x, now.get(name)) for name, x in before)
+            for copy, before in changed
+            for now in [vars(copy) if hasattr(copy, "__dict__") else copy]
         )
 
     def check_registered(self) -> None:
@@ -501,6 +501,10 @@ def write(
 
 def _is(a: Any, b: Any) -> bool:
     return a is b
+
+
+def _is_resized(x: Any, now: Any) -> bool:
+    return isinstance(x, Tensor) and isinstance(now, Tensor) and now.shape != x.shape
 
 
 def _contents(container: Any) -> list[Any]:

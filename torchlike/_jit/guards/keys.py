@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
@@ -385,9 +386,11 @@ class Opened:
                 found.add(type(x))
             return True
 
-        for leaf in leaves:
-            leads(leaf)
-        return self._add(found)
+        with contextlib.suppress(RecursionError):  # too deep to be taken apart
+            for leaf in leaves:
+                leads(leaf)
+            return self._add(found)
+        return False
 
     def add_other(self, old: Iterable[Any], new: Iterable[Any]) -> bool:
         """Take apart the objects that are not the same in the keys of two calls that are alike but
@@ -406,10 +409,12 @@ class Opened:
             for name, x in parts.items():
                 compare(before.get(name), x)
 
-        for a, b in zip(old, new, strict=True):
-            if isinstance(a, ObjectKey) and isinstance(b, ObjectKey):
-                compare(a.value, b.value)
-        return self._add(found)
+        with contextlib.suppress(RecursionError):
+            for a, b in zip(old, new, strict=True):
+                if isinstance(a, ObjectKey) and isinstance(b, ObjectKey):
+                    compare(a.value, b.value)
+            return self._add(found)
+        return False
 
     def _add(self, found: set[type]) -> bool:
         new = found - self.classes

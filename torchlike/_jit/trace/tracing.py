@@ -26,6 +26,7 @@ from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
 from torchlike._jit.capture.scalars import CallValues, Copies, InputContainer, Table, is_device
 from torchlike._jit.capture.value_visits import ATOMS
+from torchlike._jit.guards.containers import ItemsGuard
 from torchlike._jit.guards.guard import MISSING, NameGuard, describe, same
 from torchlike._jit.guards.sources import (
     HostValue,
@@ -595,10 +596,16 @@ class Tracing:
 
     def makes_lazily(self) -> frozenset[int]:
         """Return the ids of the objects that have attributes from this run on which were missing or
-        None."""
-        changed = self.capture.observer.changes()
-        found = [g for g in changed if type(g) is NameGuard and g.owner is not g.space]
-        return frozenset(id(g.owner) for g in found if g.before() is None or g.before() is MISSING)
+        None, and of the lists that were empty."""
+        found: set[int] = set()
+        for g in self.capture.observer.changes():
+            if type(g) is NameGuard and g.owner is not g.space:
+                is_new = g.before() is None or g.before() is MISSING
+            else:
+                is_new = type(g) is ItemsGuard and not g.items
+            if is_new:
+                found.add(id(g.owner))
+        return frozenset(found)
 
     def undo_changes(self) -> None:
         """Put Python's objects back as they were, where each call of the program, the first among
