@@ -1,7 +1,9 @@
 """Programs that change Python objects from outside: each makes a function and the objects."""
 
 import collections
+import dataclasses
 import types
+import typing
 
 import torchlike as torch
 from torchlike import nn
@@ -651,3 +653,229 @@ def objects_known_by_one_name():
         return cells["a"].step(x) + cells["b"].look()
 
     return f, cells
+
+
+@dataclasses.dataclass
+class State:
+    h: torch.Tensor
+    c: torch.Tensor
+    n: int = 0
+
+
+class Held:
+    def __init__(self, h):
+        self.h = h
+
+
+class Buffer(list):
+    pass
+
+
+class Registry(dict):
+    pass
+
+
+class Pair(typing.NamedTuple):
+    h: torch.Tensor
+    c: torch.Tensor
+
+
+@program(1)
+def state_in_a_fresh_dictionary():
+    box = Box(state={"h": torch.zeros(3)})
+
+    def f(x):
+        box.state = {"h": box.state["h"] * 0.5 + x}
+        return box.state["h"].sum()
+
+    return f, box
+
+
+@program(2)
+def state_in_a_fresh_dictionary_made_lazily():
+    box = Box(state=None)
+
+    def f(x):
+        h = x if box.state is None else box.state["h"] * 0.5 + x
+        box.state = {"h": h, "n": 1}
+        return h.sum()
+
+    return f, box
+
+
+@program(1)
+def state_in_a_fresh_list():
+    box = Box(state=[torch.zeros(3), torch.ones(3)])
+
+    def f(x):
+        a, b = box.state
+        box.state = [b, a + x]
+        return box.state[1].sum()
+
+    return f, box
+
+
+@program(1)
+def keys_and_values_in_a_fresh_list():
+    box = Box(past=[(torch.zeros(3), torch.ones(3)) for _ in range(2)])
+
+    def f(x):
+        box.past = [(k + x, v * 0.5) for k, v in box.past]
+        return box.past[0][0].sum()
+
+    return f, box
+
+
+@program(1)
+def state_in_a_fresh_dataclass():
+    box = Box(state=State(torch.zeros(3), torch.ones(3)))
+
+    def f(x):
+        s = box.state
+        box.state = State(s.h * 0.5 + x, s.c + s.h)
+        return box.state.c.sum()
+
+    return f, box
+
+
+@program(2)
+def state_and_a_counter_in_a_fresh_dataclass():
+    box = Box(state=State(torch.zeros(3), torch.ones(3)))
+
+    def f(x):
+        s = box.state
+        box.state = State(s.h * 0.5 + x, s.c + s.h, s.n + 1)
+        return box.state.c.sum() * s.n
+
+    return f, box
+
+
+@program(1)
+def a_replaced_field():
+    box = Box(state=State(torch.zeros(3), torch.ones(3)))
+
+    def f(x):
+        box.state = dataclasses.replace(box.state, h=box.state.h + x)
+        return box.state.h.sum()
+
+    return f, box
+
+
+@program(1)
+def state_in_a_fresh_object():
+    box = Box(state=Held(torch.zeros(3)))
+
+    def f(x):
+        box.state = Held(box.state.h * 0.5 + x)
+        return box.state.h.sum()
+
+    return f, box
+
+
+@program(1)
+def state_in_a_named_tuple():
+    box = Box(state=Pair(torch.zeros(3), torch.ones(3)))
+
+    def f(x):
+        box.state = box.state._replace(h=box.state.h + x)
+        return box.state.h.sum()
+
+    return f, box
+
+
+@program(2)
+def attributes_by_the_dictionary_of_an_object():
+    box, other = Box(h=torch.zeros(3)), Box(h=torch.zeros(3), n=0)
+
+    def f(x):
+        box.__dict__["h"] = box.__dict__["h"] * 0.5 + x
+        vars(other).update(h=other.h + x, last=x)
+        return box.h.sum()
+
+    return f, (box, other)
+
+
+@program(1)
+def attributes_by_computed_names():
+    box = Box(h0=torch.zeros(3), h1=torch.ones(3))
+
+    def f(x):
+        for i in range(2):
+            setattr(box, f"h{i}", getattr(box, f"h{i}") * 0.5 + x)
+        return box.h1.sum()
+
+    return f, box
+
+
+@program(1)
+def containers_of_classes_of_their_own():
+    log, table = Buffer(), Registry(h=torch.zeros(3))
+
+    def f(x):
+        log.append(x * 2)
+        table["h"] = table["h"] * 0.5 + x
+        return table["h"].sum()
+
+    return f, (log, table)
+
+
+@program(1)
+def nested_state():
+    layers = [(torch.zeros(3), torch.ones(3)), (torch.zeros(3), torch.ones(3))]
+    box = Box(state={"layers": layers, "n": 0})
+
+    def f(x):
+        layers = [(h * 0.5 + x, c + h) for h, c in box.state["layers"]]
+        box.state = {"layers": layers, "n": 0}
+        return layers[1][1].sum()
+
+    return f, box
+
+
+@program(2)
+def state_of_a_module_in_a_dataclass():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.state = None
+
+        def forward(self, x):
+            if self.state is None:
+                self.state = State(torch.zeros_like(x), torch.ones_like(x))
+            s = self.state
+            self.state = State(s.h * 0.5 + x, s.c + s.h)
+            return self.state.h.sum()
+
+    net = Net()
+    return (lambda x: net(x)), Box(state=net.__dict__, keys=("state",))
+
+
+@program(1)
+def the_latest_of_fresh_dictionaries():
+    latest = collections.deque([{"h": torch.zeros(3)}], maxlen=1)
+    entries = [{"h": torch.zeros(3)}]
+
+    def f(x):
+        latest.append({"h": latest[-1]["h"] * 0.5 + x})
+        entries[0] = {"h": entries[0]["h"] + latest[0]["h"]}
+        return entries[0]["h"].sum()
+
+    return f, (latest, entries)
+
+
+@program(1)
+def moving_averages_in_a_fresh_dictionary():
+    torch.manual_seed(0)
+    net = nn.Linear(3, 2)
+    ema = Box(shadow={name: p.detach().clone() for name, p in net.named_parameters()}, n=0)
+
+    def f(x):
+        ema.n += 1
+        with torch.no_grad():
+            for p in net.parameters():
+                p += 0.1
+            named = dict(net.named_parameters())
+            ema.shadow = {k: v * 0.9 + named[k].detach() * 0.1 for k, v in ema.shadow.items()}
+        return net(x).sum()
+
+    return f, ema

@@ -35,7 +35,7 @@ def test_five_calls_leave_what_eager_calls_leave(name):
 
 
 def test_the_table_is_long_enough():
-    assert len(PROGRAMS) >= 30
+    assert len(PROGRAMS) >= 60
 
 
 def test_the_script_may_change_what_the_body_changes():
@@ -288,3 +288,86 @@ def test_functions_that_may_not_fall_back_count_once_per_program():
     for _ in range(3):
         f(torch.ones(1))
     assert (box.n, f.compiles) == (1, 1)
+
+
+def aliased(box, x):
+    box.a, box.b = {"h": box.b["h"] + x}, box.a
+    return box.a["h"].sum()
+
+
+def changed_and_replaced(box, x):
+    box.a["h"] = box.a["h"] + 1
+    old, box.a = box.a, {"h": box.a["h"] * 2 + x}
+    return old["h"].sum()
+
+
+def returns_what_it_replaces(box, x):
+    old = box.a
+    box.a = {"h": old["h"] + x}
+    return old["h"] * 2, box.b["h"]
+
+
+def keeps_what_it_replaces(box, x):
+    box.kept.append(box.a)
+    box.a = {"h": box.a["h"] + x}
+    return box.kept[0]["h"] + x
+
+
+def reads_by_two_ways(box, x):
+    box.a = {"h": box.a["h"] + x}
+    return box.first["h"] + box.a["h"]
+
+
+def compares(box, x):
+    is_first = box.a is box.first
+    box.a = {"h": box.a["h"] + x}
+    return x * 2 if is_first else x * 3
+
+
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+@pytest.mark.parametrize(
+    "body",
+    [
+        aliased,
+        changed_and_replaced,
+        returns_what_it_replaces,
+        keeps_what_it_replaces,
+        reads_by_two_ways,
+        compares,
+    ],
+)
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_container_that_is_replaced_is_the_one_that_is_there(body, shared):
+    def trained(wrap):
+        first = {"h": torch.zeros(3)}
+        box = Box(a=first, b=first if shared else {"h": torch.ones(3)}, first=first, kept=[])
+        call, seen = wrap(lambda x: body(box, x)), []
+        between = {
+            3: lambda: vars(box).update(a={"h": torch.ones(3), "n": 1}),
+            4: lambda: vars(box).update(a=box.b),
+            5: lambda: vars(box).update(a={"h": torch.ones(1)}, first=None or box.a),
+        }
+        for i in range(7):
+            between.get(i, str)()
+            seen.append(described((call(torch.arange(3.0) + i), box)))
+        return seen
+
+    assert trained(torch.compile) == trained(lambda f: f)
+
+
+def test_another_function_reads_what_one_replaces():
+    box = Box(state={"h": torch.zeros(2), "n": 1})
+
+    @torch.compile
+    def step(x):
+        box.state = {"h": box.state["h"] + x, "n": 1}
+        return x
+
+    @torch.compile
+    def look():
+        return box.state["h"] * box.state["n"]
+
+    for k in range(4):
+        step(torch.ones(2))
+        assert look().tolist() == [k + 1.0] * 2
+    assert (step.compiles, look.compiles) == (1, 1)

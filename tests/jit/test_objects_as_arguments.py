@@ -47,7 +47,7 @@ def decode(x, cache):
 
 def test_a_fresh_cache_fits_the_program_of_the_one_before():
     f = torch.compile(decode)
-    for _ in range(3):
+    for i in range(3):
         ours, theirs = Cache(), Cache()
         for k in range(3):
             x = torch.full((1,), float(k + 1))
@@ -55,8 +55,8 @@ def test_a_fresh_cache_fits_the_program_of_the_one_before():
             assert y.item() == expected.item()
             assert found is ours
             assert described(vars(ours)) == described(vars(theirs))
-            assert not f.ran_eagerly
-    assert f.compiles == 2  # the first call makes what the others write to
+            assert f.ran_eagerly == (i == k == 0)  # makes what later calls write to
+    assert f.compiles == 2
 
 
 def test_batches_of_one_form_are_one_program():
@@ -196,13 +196,78 @@ def test_a_cache_that_grows_is_compiled_for_no_length_but_its_first():
     f = torch.compile(lambda x, cache: cache.update(x * 2).sum())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for _ in range(3):
+        for i in range(3):
             cache, kept = Growing(), []
             for k in range(6):
                 kept.append(2.0 * k)
                 assert f(torch.full((1,), float(k)), cache).item() == sum(kept)
                 assert cache.keys.tolist() == kept
-                assert f.ran_eagerly == (k > 0)
+                assert f.ran_eagerly == (i == 0 or k > 0)
     assert f.compiles == 1
     (message,) = [str(w.message) for w in caught if "no more" in str(w.message)]
     assert "leaves larger tensors in an object" in message
+
+
+def test_a_list_that_grows_in_an_object_is_compiled_for_no_length():
+    class Keys:
+        def __init__(self):
+            self.layers, self.latest = [], None
+
+    def f(x, cache):
+        cache.layers.append(x)
+        cache.latest = x * 2
+        return sum(cache.layers)
+
+    compiled = torch.compile(f)
+    for _ in range(3):
+        ours = Keys()
+        for k in range(5):
+            assert compiled(torch.full((1,), float(k)), ours).item() == sum(range(k + 1))
+            assert len(ours.layers) == k + 1
+            assert ours.latest.item() == 2 * k
+    assert compiled.compiles == 0
+
+
+def test_ever_other_attributes_are_not_compiled_for_without_end():
+    def f(x, batch, k):
+        setattr(batch, f"x{k}", None)
+        batch.more = x
+        return x + k
+
+    compiled = torch.compile(f)
+    for i in range(3):
+        batch = Batch(torch.ones(1))
+        for k in range(12):
+            assert compiled(torch.ones(1), batch, f"{i}{k}" and k).item() == k + 1
+            assert hasattr(batch, f"x{k}")
+    assert compiled.compiles <= 32
+
+
+def test_an_error_of_the_body_leaves_the_programs():
+    def f(x, cache):
+        return cache.update(x, 0).sum() if x.dim() == 1 else x @ x
+
+    compiled = torch.compile(f)
+    for _ in range(3):
+        cache = Cache(1)
+        for _ in range(3):
+            compiled(torch.ones(1), cache)
+        with pytest.raises(RuntimeError):
+            compiled(torch.ones(2, 3), cache)
+    assert compiled.compiles == 2
+
+
+def test_a_long_chain_of_objects_is_itself():
+    class Link:
+        def __init__(self, of):
+            self.of, self.x = of, 1.0
+
+    def chain():
+        link = None
+        for _ in range(3000):
+            link = Link(link)
+        return link
+
+    compiled = torch.compile(lambda x, link: x + link.x)
+    for _ in range(3):
+        assert compiled(torch.ones(1), chain()).item() == 2

@@ -19,14 +19,14 @@ import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 _LEAF = None
 #: What a list or dictionary is in a structure that has it already: with its number among those.
 AGAIN = "again"
 _OPENED = {tuple, list, dict, OrderedDict, defaultdict}
-_CHANGEABLE = frozenset((list, dict, OrderedDict, defaultdict))
+CHANGEABLE = frozenset((list, dict, OrderedDict, defaultdict))
 
 #: Classes that ``torch.utils._pytree`` was told of: how to take them apart and put them together.
 registered: dict[type, tuple[Callable[[Any], tuple[list[Any], Any]], Callable[..., Any]]] = {}
@@ -85,8 +85,18 @@ def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[An
     return leaves, (len(args), tuple(kwargs))
 
 
+class Leaves(list[Any]):
+    """The leaves of a call, and the lists, dictionaries and objects around them, each once, in the
+    order in which their numbers in the structure count them."""
+
+    __slots__ = ("containers",)
+
+    def __init__(self) -> None:
+        self.containers: list[Any] = []
+
+
 def flatten_arguments(
-    args: tuple[Any, ...], kwargs: dict[str, Any], opened: Container[type] = ()
+    args: tuple[Any, ...], kwargs: dict[str, Any], opened: Collection[type] = ()
 ) -> tuple[list[Any], Any]:
     """Flatten a call as ``flatten_call`` does, with a structure that also says which lists and
     dictionaries are one. Instances of the plain classes ``opened`` are taken apart as dictionaries
@@ -95,9 +105,8 @@ def flatten_arguments(
     for leaf in leaves:
         kind = type(leaf)
         if kind in _OPENED or isinstance(leaf, tuple) or kind in opened:
-            leaves = []
-            objects = _Given(opened) if opened else None
-            return leaves, _open((args, kwargs), leaves, objects, {})
+            found = Leaves()
+            return found, _open((args, kwargs), found, None, _Seen(opened, found.containers))
     return leaves, (len(args), tuple(kwargs))
 
 
@@ -112,37 +121,6 @@ def unflatten_call(
     return _close(structure, iter(leaves), Made() if made is None else made)
 
 
-def containers(tree: Any, opened: Container[type] = ()) -> list[Any]:
-    """Return the lists, dictionaries and ``opened`` objects of a tree, each once, in the order in
-    which their numbers in a structure count them."""
-    found: list[Any] = []
-    seen: set[int] = set()
-
-    def walk(x: Any) -> None:
-        kind = type(x)
-        is_object = kind in opened
-        if kind not in _OPENED and not is_object and not isinstance(x, tuple):
-            return
-        if kind in _CHANGEABLE or is_object:
-            if id(x) in seen:
-                return
-            seen.add(id(x))
-            found.append(x)
-        if is_object:
-            parts: Any = vars(x).values()
-        elif kind in registered:
-            parts = registered[kind][0](x)[0]
-        elif isinstance(x, tuple) and kind is not tuple and not hasattr(kind, "_fields"):
-            parts = ()
-        else:
-            parts = x.values() if isinstance(x, dict) else x
-        for y in parts:
-            walk(y)
-
-    walk(tree)
-    return found
-
-
 def _open(
     x: Any, leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
 ) -> tuple[Any, ...] | None:
@@ -152,14 +130,16 @@ def _open(
         return _LEAF
     if kind is tuple:
         return kind, _open_all(x, leaves, objects, seen)
-    is_given = type(objects) is _Given and kind in objects.classes
-    if seen is not None and (is_given or kind in _CHANGEABLE):
+    is_given = type(seen) is _Seen and kind in seen.classes
+    if seen is not None and (is_given or kind in CHANGEABLE):
         n = len(seen)
         number = seen.setdefault(id(x), n)
         if number != n:
             if objects is not None:
                 objects.shared = True
             return AGAIN, number, ()
+        if type(seen) is _Seen:
+            seen.containers.append(x)
     if is_given:
         space = vars(x)
         return _GivenObject(kind), tuple(space), _open_all(space.values(), leaves, objects, seen)
@@ -175,7 +155,7 @@ def _open(
         children, context = registered[kind][0](x)
         parts = _open_all(children, leaves, objects, seen)
         return _Registered(kind, context), parts
-    if objects is not None and type(objects) is not _Given and not isinstance(x, type):
+    if objects is not None and not isinstance(x, type):
         if dataclasses.is_dataclass(x):
             names = tuple(f.name for f in dataclasses.fields(x) if hasattr(x, f.name))
             parts = _open_all([getattr(x, n) for n in names], leaves, objects, seen)
@@ -194,8 +174,9 @@ def _open_all(
     if objects is not None:
         return tuple([_open(x, leaves, objects, seen) for x in xs])
     parts: list[Any] = []
+    opened = seen.opened if type(seen) is _Seen else _OPENED
     for x in xs:
-        if type(x) in _OPENED or isinstance(x, tuple):
+        if type(x) in opened or isinstance(x, tuple):
             parts.append(_open(x, leaves, None, seen))
         else:  # most are: without a call it takes half the time
             leaves.append(x)
@@ -272,6 +253,17 @@ class _GivenObject(_PlainObject):
         return hash(self.kind)
 
 
+class _Seen(dict[int, int]):
+    """The numbers of the containers that were met among the arguments, by their ids, and which
+    objects are taken apart: those of some ``classes``."""
+
+    __slots__ = ("classes", "containers", "opened")
+
+    def __init__(self, classes: Collection[type], containers: list[Any]) -> None:
+        self.classes, self.containers = classes, containers
+        self.opened = _OPENED.union(classes) if classes else _OPENED
+
+
 class _Objects:
     """Which objects of a result are opened besides containers: those that a function made, once
     each (a second reference to one, or a circle, could not be told from another object)."""
@@ -291,14 +283,6 @@ class _Objects:
         return self._own(x)
 
 
-class _Given(_Objects):
-    """Which objects among the arguments are opened: those of some classes."""
-
-    def __init__(self, classes: Container[type]) -> None:
-        super().__init__(None, {})
-        self.classes = classes
-
-
 @functools.lru_cache(maxsize=4096)
 def is_plain_class(kind: type) -> bool:
     """Return whether a class's instances are made by Python code and consist of their attributes
@@ -314,6 +298,24 @@ def is_plain_class(kind: type) -> bool:
         and not any(hasattr(kind, n) for n in _OWN_WAYS)
         and kind.__module__.partition(".")[0] not in ("torchlike", "jax", "jaxlib", "builtins")
     )
+
+
+#: Objects of more parts are not looked into.
+_MOST_PARTS = 200
+
+
+def parts_of(x: Any) -> dict[Any, Any]:
+    """Return what a container, or an object of a plain class, consists of, by its keys or names;
+    nothing of what does something (modules, functions, iterators) and of what has too much."""
+    if isinstance(x, dict):
+        parts = x
+    elif isinstance(x, (list, tuple)):
+        parts = dict(enumerate(x))
+    elif is_plain_class(type(x)) and not callable(x) and not hasattr(x, "__next__"):
+        parts = vars(x)
+    else:
+        return {}
+    return parts if len(parts) <= _MOST_PARTS else {}
 
 
 #: Methods by which a class says that it is more than its attributes.
@@ -350,7 +352,7 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
     if made_of is not None:
         if kind is AGAIN:
             return made_of.containers[structure[1]]
-        if kind in _CHANGEABLE or type(kind) is _GivenObject:
+        if kind in CHANGEABLE or type(kind) is _GivenObject:
             return _closed_container(structure, leaves, made_of)
     parts = [_close(s, leaves, made_of) for s in structure[-1]]
     if isinstance(kind, _Instance):

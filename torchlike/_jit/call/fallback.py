@@ -110,15 +110,6 @@ def _with(
         modes.current.module_fallback = before
 
 
-# -------------------------------------------------------------------------------------------------
-# Runs a module's compiled call once more, eagerly, where one node cannot stand for it.
-#
-# Modules are compiled by themselves where a script did not ask for it, so a script may do with
-# their results whatever it does eagerly: take gradients of gradients, keep the gradient of one
-# result that another was computed from, walk along ``grad_fn.next_functions``. Then the call is
-# made again as it was, by eager operations, and what these recorded takes the place of the node.
-
-
 #: How the elements of containers are had, and how deep they may be nested.
 _ELEMENTS: tuple[tuple[type, Callable[..., Any]], ...] = (
     (list, list.__iter__),
@@ -276,7 +267,13 @@ def replayable(
     inputs: Any,
 ) -> Any:
     """Run a module's compiled call, and prepare its node to be replaced by what ``again``, the same
-    call eagerly, records. ``report`` is called then. ``inputs``: its arguments."""
+    call eagerly, records. ``report`` is called then. ``inputs``: its arguments.
+
+    Modules are compiled by themselves where a script did not ask for it, so a script may do with
+    their results whatever it does eagerly: take gradients of gradients, keep the gradient of one
+    result that another was computed from, walk along ``grad_fn.next_functions``. Then the call is
+    made again as it was, by eager operations, and what these recorded takes the place of the node.
+    """
     current = modes.current
     if not current.grad_enabled or modes.is_capturing() or current.levels:
         return call()

@@ -232,6 +232,8 @@ class JitFunction:
         try:
             leaves, structure = flatten_arguments(args, kwargs, self._opened.classes)
         except RecursionError:
+            if self._opened.refuse():
+                return self._call_again(args, kwargs)
             why = NoKey(
                 "a list or dictionary that is nested too deeply was passed to a jitted function"
             )
@@ -257,7 +259,7 @@ class JitFunction:
                     key.append(static_key(leaf))
         except NoKey as why:
             if self._opened.refuse():
-                return self(*args, **kwargs)
+                return self._call_again(args, kwargs)
             return self._call_without_key(why, args, kwargs)
         except Exception as error:
             return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
@@ -269,7 +271,7 @@ class JitFunction:
             state = program.state
             guard = state.guard
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
-                numbers = program.numbers_of(leaves, (args, kwargs)) if program.numbers else ()
+                numbers = program.numbers_of(leaves) if program.numbers else ()
                 if numbers is not None:
                     known = state.inline_cache is not None or program.numbers
                     if not known and guard and not self._numbers.active:
@@ -280,9 +282,9 @@ class JitFunction:
                         return self._call_sharing(args, kwargs)
                     except CheckFailed:
                         return self._call_plainly(args, kwargs)
-        call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
+        call = Call(whole, tensors, leaves, structure, traced)
         if self._cache.opens(whole, self._opened):
-            return self(*args, **kwargs)
+            return self._call_again(args, kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
             try:
@@ -331,8 +333,8 @@ class JitFunction:
         except SharedOutside as why:
             self._fall_back(call.key, str(why))
             return None, self._call_by_modules
-        except Opens:
-            return None, self._call_again
+        except Opens:  # what makes state in a fresh object is called once for each
+            return None, self._call_warming if self._fallback else self._call_again
         except JitCaptureError as error:
             if self._opened.refuse():
                 return None, self._call_again
@@ -349,8 +351,6 @@ class JitFunction:
             self._cache.note_growing(call.key)
             return None, self._call_plainly
         except BodyRaised as raised:
-            if self._opened.refuse():
-                return None, self._call_again
             # What the capture did is undone; eagerly, what the body does before it raises is done.
             return None, functools.partial(self._call_raised, call.key, raised.args[0])
 
@@ -405,7 +405,7 @@ class JitFunction:
             run.capture.prints.let_out()
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
-        numbers = program.numbers_of(call.leaves, call.inputs)
+        numbers = program.numbers_of(call.leaves)
         ran = program.run(call.tensors, run.first_values, numbers)
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
@@ -455,7 +455,7 @@ class JitFunction:
         that it was made for; run such calls eagerly when there are too many."""
         call, _, run, program = traced
         changed = program.guards.explain(call.tensors)
-        if not changed and program.numbers_of(call.leaves, call.inputs) is None:
+        if not changed and program.numbers_of(call.leaves) is None:
             changed = run.outside.explain_numbers(run.numbers.static_places)
         if not changed:
             return
@@ -618,7 +618,8 @@ class JitFunction:
         """Run eagerly a call whose body raised ``why`` while it was captured. Where it does not
         raise eagerly, calls like it are not captured again."""
         result = self._call_by_modules(args, kwargs)
-        self._fall_back(key, why)
+        if not self._opened.refuse():  # of a copy of an argument it may
+            self._fall_back(key, why)
         return result
 
     def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:

@@ -17,6 +17,8 @@ from torchlike._jit.program.program import Program
 #: For so many objects of one class among the arguments programs are compiled: each keeps its own
 #: (a cache for one call to ``generate``) alive.
 MOST_OBJECTS = 8
+#: So many forms of objects that are taken apart are compiled for.
+MOST_FORMS = 16
 #: So many sizes are compiled when they first come; see `ProgramCache._why_later`.
 MOST_AT_ONCE = 8
 #: So many sizes of the arguments of a module are compiled that nobody asked to compile, and so
@@ -74,8 +76,13 @@ class ProgramCache:
 
     def opens(self, key: Any, opened: Opened) -> bool:
         """Return whether objects of a call, which no program fits, are taken apart from now on: an
-        earlier call was alike, but given others. Its program is forgotten."""
-        if all(type(leaf) is not ObjectKey for leaf in key[MODES_IN_KEY:]) or key in self.programs:
+        earlier call was alike, but given others. Its program is forgotten. Or whether none are any
+        more, which have ever other attributes."""
+        if key in self.programs:
+            return False
+        if opened.classes and len({key[0] for key in self.programs}) >= MOST_FORMS:
+            return opened.refuse()
+        if all(type(leaf) is not ObjectKey for leaf in key[MODES_IN_KEY:]):
             return False
         alike = without_objects(key, MODES_IN_KEY)
         for old in list(self.programs):
@@ -152,24 +159,10 @@ def fitting(programs: Iterable[Program], call: Call) -> tuple[Program, Any] | No
     """Return the first of some programs that fits a call, and the call's numbers."""
     for program in programs:
         if program.guards.check(call.tensors):
-            numbers = program.numbers_of(call.leaves, call.inputs)
+            numbers = program.numbers_of(call.leaves)
             if numbers is not None:
                 return program, numbers
     return None
-
-
-# -------------------------------------------------------------------------------------------------
-# ``warmup=k``: the first k calls of a kind run eagerly, while a thread compiles their program.
-#
-# A call is of the kind of an earlier one where one program fits both. The first call of a kind
-# only runs eagerly: what it makes lazily (an optimizer's state) is there when the second is
-# traced, and a shape that comes once is never compiled. The second call is traced in the caller's
-# thread, all that the trace did is undone, and it runs eagerly as well (with ``warmup=1`` that is
-# the first call). Call k + 1 runs the program, and waits for it where it is not there yet: which
-# calls run eagerly is a matter of counts, never of time.
-#
-# A trace whose program is for that call alone (it took from an iterator, which nobody can put
-# back) is not undone: it is the call, compiled at once.
 
 
 #: Kinds of calls of one function that are remembered without a program; the oldest is forgotten.
@@ -280,7 +273,20 @@ class Ready(NamedTuple):
 
 
 class WarmUp:
-    """The calls of one function that run eagerly, by key."""
+    """The calls of one function that run eagerly, by key.
+
+    ``warmup=k``: the first k calls of a kind run eagerly, while a thread compiles their program.
+
+    A call is of the kind of an earlier one where one program fits both. The first call of a kind
+    only runs eagerly: what it makes lazily (an optimizer's state) is there when the second is
+    traced, and a shape that comes once is never compiled. The second call is traced in the caller's
+    thread, all that the trace did is undone, and it runs eagerly as well (with ``warmup=1`` that is
+    the first call). Call k + 1 runs the program, and waits for it where it is not there yet: which
+    calls run eagerly is a matter of counts, never of time.
+
+    A trace whose program is for that call alone (it took from an iterator, which nobody can put
+    back) is not undone: it is the call, compiled at once.
+    """
 
     def __init__(
         self, calls: int, tracer: FunctionTracer, cache: ProgramCache, recompiles: Recompiles
@@ -348,7 +354,7 @@ class WarmUp:
         run.outputs.cut()
         per_call.fail()
         capture.undo_python()
-        numbers = program.numbers_of(call.leaves, call.inputs)
+        numbers = program.numbers_of(call.leaves)
         reason, before = self._keys[call.key].reason
         reason = self._cache.reason(call, self.programs(call.key)) or reason
         if reason and self._tracer.traces > 1:

@@ -19,7 +19,7 @@ from torchlike._jit.program.node import Double
 from torchlike._jit.program.program import Program, build
 from torchlike._jit.trace.rewriting import Conversion
 from torchlike._jit.trace.tracing import Tracing, offsets_among
-from torchlike._runtime.trees import containers
+from torchlike._runtime.trees import Leaves
 from torchlike.tensor import Tensor
 
 #: The structure and the modes stand before the leaves in a key.
@@ -38,13 +38,6 @@ class Call:
     structure: Any
     #: The leaves whose values are no part of the key: traced numbers, and views at any offset.
     traced: Sequence[int]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-    @property
-    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and keyword arguments."""
-        return self.args, self.kwargs
 
 
 # -------------------------------------------------------------------------------------------------
@@ -71,8 +64,8 @@ class PutOff(Exception):
 
 
 class Opens(Exception):
-    """Objects among the arguments are taken apart from now on: all that the trace did is undone,
-    and the call is made once more."""
+    """Objects among the arguments are taken apart from now on. All that the trace did is undone;
+    the call runs eagerly, and the next one like it is compiled."""
 
 
 class Grows(Exception):
@@ -165,7 +158,8 @@ class FunctionTracer:
             capture.undo_python()
             raise why
         results.capture_seconds = time.perf_counter() - started
-        run.check_containers(containers(call.inputs, run.opened))
+        if isinstance(call.leaves, Leaves):
+            run.check_containers(call.leaves.containers)
         if run.numbers.static:
             self._numbers.refuse(call.structure, run.numbers.static_arguments)
             self._refused.update(map(key_of, run.numbers.static_places))

@@ -287,13 +287,6 @@ class Capture:
         self.bindings.restore_missing()
 
 
-# -------------------------------------------------------------------------------------------------
-# Collects the guards of a program: all that its capture took for granted, as one list.
-#
-# The order matters twice: a guard may rely on those before it, and a recompilation is explained
-# by the first that does not hold.
-
-
 def guards_of(
     capture: Capture,
     arguments: Sequence[Tensor],
@@ -307,6 +300,9 @@ def guards_of(
     ``arguments`` are the tensors of the call, ``as_themselves`` the positions of those that were
     captured as state from outside too. ``cells`` are the program's own, ``flags`` the leaves whose
     ``requires_grad`` it changes, ``written`` the places that it writes to.
+
+    The order matters twice: a guard may rely on those before it, and a recompilation is explained
+    by the first that does not hold.
     """
     found = [
         *_of_slots(capture),

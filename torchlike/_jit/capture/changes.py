@@ -8,6 +8,7 @@ containers in it.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,10 +22,15 @@ from torchlike._jit.guards.guard import (
     VariableGuard,
     same,
 )
+from torchlike._runtime.trees import parts_of
 
 #: Dictionaries and lists whose contents are all that they are.
 _TABLES = frozenset((dict, OrderedDict, defaultdict, Counter))
 _LISTS = frozenset((list, deque))
+
+
+#: What a class may have of its own that is still a list.
+_NO_METHODS = frozenset(("__init__", "__doc__", "__module__", "__repr__", "__str__", "__hash__"))
 
 
 class ElementPlace:
@@ -55,19 +61,33 @@ class ElementPlace:
             self.owner[self.key] = value
 
 
-class TuplePlace:
-    """An element of a tuple that is in a place."""
+class PartPlace:
+    """A part of what is in a place: an element of a container, an attribute of an object."""
 
-    __slots__ = ("_of", "key", "label", "owner")
+    __slots__ = ("_is_attribute", "_of", "key", "label", "owner")
 
-    def __init__(self, of: Any, key: int) -> None:
-        self._of = of
+    def __init__(self, of: Any, key: Any, is_attribute: bool) -> None:
+        self._of, self._is_attribute = of, is_attribute
         self.key = key
-        self.label = f"{of.label}[{key}]"
+        self.label = f"{of.label}.{key}" if is_attribute else f"{of.label}[{key!r}]"
         self.owner = of.owner
 
     def now(self) -> Any:
-        return self._of.now()[self.key]
+        try:
+            return self.table()[self.key]
+        except (LookupError, TypeError):
+            return MISSING
+
+    def table(self) -> Any:
+        """Return the container, or the attributes of the object, that has the part now."""
+        found = self._of.now()
+        return vars(found) if self._is_attribute else found
+
+
+def places_within(place: Any, held: Any) -> dict[Any, Any]:
+    """Return the places of the parts of what is in a place, by their keys."""
+    of_object = not isinstance(held, (list, dict, tuple))
+    return {key: PartPlace(place, key, of_object) for key in parts_of(held)}
 
 
 class ModulePlace(NameGuard):
@@ -104,6 +124,13 @@ def numbers_in(places: Mapping[Any, Any]) -> dict[Any, tuple[Any, Any]]:
     return {key: found for key, found in now.items() if type(found[1]) in (int, float)}
 
 
+def fixed(place: Any) -> Any:
+    """Return a place as the part of the very object that has it now."""
+    if isinstance(place, PartPlace):
+        return ElementPlace(place.table(), place.key, place.label)
+    return place
+
+
 def put_unseen(place: Any, value: Any) -> None:
     """Put a value in a place for the time of a capture: nobody is told."""
     if isinstance(place, NameGuard):
@@ -116,7 +143,7 @@ def key_of(place: Any) -> tuple[int, Any]:
     """Return what tells a place from others while its owner lives."""
     if isinstance(place, ElementPlace):
         return id(place.owner), ("[]", place.key)
-    if isinstance(place, TuplePlace):
+    if isinstance(place, PartPlace):
         return id(place.owner), ("()", place.label)
     return id(place.owner), getattr(place, "name", None) or place.label
 
@@ -240,10 +267,20 @@ def _differs(before: Mapping[Any, Any], key: Any, value: Any) -> bool:
 
 
 def is_filled(owner: Any) -> bool:
-    """Return whether a container consists of its elements: of no class of the user's."""
-    return type(owner) in _LISTS or type(owner) is set
+    """Return whether a container consists of its elements: its class has the methods of a list,
+    deque or set."""
+    return type(owner) is set or _has_methods_of(_LISTS, type(owner))
 
 
 def is_table(owner: Any) -> bool:
-    """Return whether a dictionary consists of its entries: of no class of the user's."""
-    return type(owner) in _TABLES
+    """Return whether a dictionary consists of its entries: its class has a dictionary's methods."""
+    return _has_methods_of(_TABLES, type(owner))
+
+
+@functools.lru_cache(maxsize=4096)
+def _has_methods_of(kinds: frozenset[type], kind: type) -> bool:
+    base = next((cls for cls in kind.__mro__ if cls in kinds), None)
+    own = kind.__mro__[: kind.__mro__.index(base)] if base is not None else ()
+    return base is not None and not any(
+        name in dir(base) and name not in _NO_METHODS for cls in own for name in vars(cls)
+    )

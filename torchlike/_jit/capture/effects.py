@@ -148,19 +148,16 @@ class DeferredPrints:
         return write
 
 
-# -------------------------------------------------------------------------------------------------
-# Keeps the tables of modules and optimizers that a body changes as they were before.
-#
-# Parameters, buffers, children, hooks and parameter groups are kept in plain dictionaries and
-# lists. Whoever is about to change one says so first (`modes.table_changes`), and code that names
-# one may change it. A program whose body left one changed is for the structure that it found,
-# which is no more: it runs once and is not kept. What was only changed for a while (a hook that
-# was removed again) changes nothing, and what a name is bound to anew is a slot's (see
-# ``capture``).
-
-
 class Tables:
-    """The tables that one capture's body was about to change."""
+    """The tables that one capture's body was about to change.
+
+    Parameters, buffers, children, hooks and parameter groups are kept in plain dictionaries and
+    lists. Whoever is about to change one says so first (`modes.table_changes`), and code that names
+    one may change it. A program whose body left one changed is for the structure that it found,
+    which is no more: it runs once and is not kept. What was only changed for a while (a hook that
+    was removed again) changes nothing, and what a name is bound to anew is a slot's (see
+    ``capture``).
+    """
 
     def __init__(self, slots: Iterable[Any]) -> None:
         """Begin without tables. ``slots``: those that the body binds."""
@@ -221,14 +218,6 @@ def _is_changed(guard: ValueGuard, bound: set[str]) -> bool:
     )
 
 
-# -------------------------------------------------------------------------------------------------
-# Finds what a branch or a loop's body changed in Python while it was traced.
-#
-# Both branches are traced and a loop's body once, so a list that one of them appends to would be
-# wrong afterwards. What the functions can reach through their closures is compared before and
-# after, as are every value that the capture watches and the modes of the thread.
-
-
 _MAX_DEPTH = 12
 _MAX_ELEMENTS = 2000
 #: Where functions stand around the user's: a turn of a loop, given its row.
@@ -236,7 +225,12 @@ _AROUND = "torchlike._jit.trace.operators"
 
 
 class Effects:
-    """The Python values that functions can reach, as they are now."""
+    """The Python values that functions can reach, as they are now.
+
+    Both branches are traced and a loop's body once, so a list that one of them appends to would be
+    wrong afterwards. What the functions can reach through their closures is compared before and
+    after, as are every value that the capture watches and the modes of the thread.
+    """
 
     def __init__(
         self, functions: Iterable[Callable[..., Any]], observer: Any, called: Iterable[Any] = ()

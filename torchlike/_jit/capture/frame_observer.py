@@ -627,6 +627,15 @@ class FrameObserver(GuardCollector):
                 if not ways:
                     self.tensors.pop(key, None)
 
+    def forget_object(self, value: Any) -> None:
+        """Compare no more what an object consists of: there is another one at the next call."""
+        gone = {id(value), id(getattr(value, "__dict__", value))}
+        self.guards = {
+            key: g for key, g in self.guards.items() if gone.isdisjoint((id(g.owner), id(g.holder)))
+        }
+        self._spaces.pop(id(value), None)
+        self._objects.pop(id(value), None)
+
     def forget_notes(self, tensors: Iterable[Any]) -> None:
         """Compare no more which attributes there are on tensors that are not reached any more."""
         gone = {id(t) for t in tensors} - self.tensors.keys()
@@ -694,6 +703,10 @@ class FrameObserver(GuardCollector):
     def has_visited(self, value: Any) -> bool:
         """Return whether a value was reached from outside."""
         return id(value) in self._visited and self._visited[id(value)][0] is value
+
+    def followed(self) -> set[int]:
+        """Return the ids of the objects that code may read attributes of."""
+        return set(self._objects)
 
     def label_of(self, value: Any) -> str:
         """Return the label of a visited value: how it was reached."""

@@ -321,16 +321,15 @@ def _users_frame(observer: SettingObserver, frame: Any) -> Any:
     return None
 
 
-# -------------------------------------------------------------------------------------------------
-# What a capture notes where a function of a library is entered: logs, threads, entropy, settings.
-#
-# Library code is not looked into. But some functions tell the outside something, or read what no
-# name in user code stands for, such as the environment. A new function of this kind is a line in
-# ``_HANDLERS``.
-
-
 class LibraryObserver(Protocol):
-    """What handlers ask and tell: a `FrameObserver`."""
+    """What handlers ask and tell: a `FrameObserver`.
+
+    What a capture notes where a function of a library is entered: logs, threads, entropy, settings.
+
+    Library code is not looked into. But some functions tell the outside something, or read what no
+    name in user code stands for, such as the environment. A new function of this kind is a line in
+    ``_HANDLERS``.
+    """
 
     guards: dict[Any, ValueGuard]
     reasons: list[str]

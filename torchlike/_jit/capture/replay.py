@@ -12,7 +12,8 @@ were. Of each, one of three things becomes:
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torchlike._jit.capture.changes import (
@@ -24,20 +25,23 @@ from torchlike._jit.capture.changes import (
     Entering,
     Filling,
     ModulePlace,
-    TuplePlace,
     is_filled,
     is_table,
     key_of,
     place_of,
+    places_within,
 )
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.guards.containers import (
+    AttributesGuard,
+    DistinctGuard,
     EntriesGuard,
+    FormGuard,
     HoldsGuard,
     ItemsGuard,
     SomeEntriesGuard,
     SomeItemsGuard,
-    TupleGuard,
+    objects_in,
 )
 from torchlike._jit.guards.guard import (
     MISSING,
@@ -50,6 +54,7 @@ from torchlike._jit.guards.guard import (
 )
 from torchlike._jit.guards.modules import library_names
 from torchlike._jit.guards.sources import PlaceSlot
+from torchlike._runtime.trees import parts_of
 from torchlike.tensor import FIELDS, Tensor
 
 #: Keys of places that programs change, whichever they are: what another function reads there is an
@@ -75,17 +80,23 @@ class ChangesOutside:
         #: By the ids of the guards whose changes are made again: what was left, and the guard.
         self._covered: dict[int, tuple[Any, Any]] = {}
         self._attributes: set[tuple[int, str]] = set()
+        #: How often objects are held, and the ids of what is left; see `_is_form`.
+        self._holds: Counter[int] = Counter()
+        self._leaves: set[int] = set()
 
     def collect(self, only_records: bool) -> None:
         """Find what was changed, once the body has returned: all of it, or (``only_records``) what
         is only counted and logged."""
         self._only_records = only_records
         if not self._observer.weak:
-            for guard in self._observer.changes():
+            self._holds, self._leaves = self._held(), self._left()
+            # Those of all attributes first, while the guards of each are there.
+            for guard in sorted(self._observer.changes(), key=_is_of_each):
                 self._collect(guard)
             self._collect_attributes()
             if not only_records:
                 self._settle_moved()
+                self._set_apart()
         self._settle_numbers()
         slots = self._capture.bindings.slots.values()
         moved = [slot.initial for slot in slots if isinstance(slot, PlaceSlot)]
@@ -160,13 +171,23 @@ class ChangesOutside:
                 key, before = key_of(guard), guard.before()
                 if key not in _moved or key in self._numbers or not guard.check():
                     continue
-                if holds_tensors(before):
+                if self._is_form(before):
                     self._observer.release(guard)
                     self._input(place_of(guard), before)  # type: ignore[arg-type]
                 elif type(before) in (int, float):
                     self.movable[key] = place_of(guard)  # type: ignore[arg-type]
             elif type(guard) in (ItemsGuard, EntriesGuard) and guard.check():
                 self._settle_moved_elements(guard, owner)
+
+    def _set_apart(self) -> None:
+        """Have what is in places whose containers are others at each call be none that is known."""
+        guards = self._observer.guards
+        forms = [g.place for g in guards.values() if type(g) is FormGuard and objects_in(g.now())]
+        if forms:
+            known = {id(g.owner) for g in guards.values()} | self._observer.followed()
+            guard = DistinctGuard(forms, frozenset(known))
+            guards[id(guard)] = guard
+            self._covered[id(guard)] = guard.now(), guard
 
     def _settle_moved_elements(self, guard: Any, owner: int) -> None:
         items = guard.items
@@ -176,7 +197,7 @@ class ChangesOutside:
             if type(x) in (int, float):
                 self.movable[owner, ("[]", k)] = ElementPlace(guard.owner, k, guard.label)
         if is_table(guard.owner) or is_filled(guard.owner):
-            self._slots(guard, {k: x for k, x in here.items() if holds_tensors(x)})
+            self._slots(guard, {k: x for k, x in here.items() if self._is_form(x)})
 
     def _settle_numbers(self) -> None:
         """Have the guards on numbers that are inputs know what they were, and compare them no
@@ -218,6 +239,20 @@ class ChangesOutside:
             self._items(guard)
         elif type(guard) is EntriesGuard and is_table(guard.owner):
             self._entries(guard)  # type: ignore[arg-type]
+        elif type(guard) is AttributesGuard and not self._only_records:
+            self._names(guard)
+
+    def _names(self, guard: AttributesGuard) -> None:
+        """Have each attribute be guarded by itself of an object of which code may set any."""
+        before, now, observer = guard.items, guard.now(), self._observer
+        differ = [n for n in {**before, **now} if _differs(before, n, now)]
+        for name in differ:
+            if (id(guard.of), name) not in observer.guards:
+                was, label = before.get(name, MISSING), f"{guard.label}.{name}"
+                found = NameGuard(guard.of, guard.owner, name, was, label)
+                observer.guards[id(guard.of), name] = found
+                self._variable(found)
+        self._release(guard, SomeEntriesGuard(guard, frozenset(differ), True))
 
     def _add(self, guard: ValueGuard, change: Change) -> None:
         self._covered[id(guard)] = guard.now(), guard
@@ -233,8 +268,9 @@ class ChangesOutside:
             return
         elif change is not None or (not isinstance(before, Tensor) and observer.only_binds(guard)):
             observer.release(guard)
-        elif holds_tensors(before):
+        elif self._is_form(before, guard.now()):
             self._input(place, before)
+            self._may_move(place, before, guard.now())
             observer.release(guard)
         else:
             self._may_move(place, before, guard.now())
@@ -270,7 +306,8 @@ class ChangesOutside:
             return
         apart: dict[Any, Any] = {}
         if type(owner) is not set:
-            apart = {i: x for i, x in enumerate(before) if holds_tensors(x)}
+            later = [*now, *[MISSING] * len(before)]
+            apart = {i: x for i, x in enumerate(before) if self._is_form(x, later[i])}
             for i, (x, y) in enumerate(zip(before, now, strict=False)):
                 self._may_move(ElementPlace(owner, i, guard.label), x, y)
         self._slots(guard, apart)
@@ -286,7 +323,8 @@ class ChangesOutside:
             for key in change.keys:
                 self._observer.forget_way(ElementPlace(owner, key, guard.label).label)
         else:
-            apart = {k: before[k] for k in change.keys if holds_tensors(before.get(k))}
+            keys = [k for k in change.keys if k in before]
+            apart = {k: before[k] for k in keys if self._is_form(before[k], owner[k])}
             for k in change.keys:
                 place = ElementPlace(owner, k, guard.label)
                 self._may_move(place, before.get(k), owner[k])
@@ -318,26 +356,73 @@ class ChangesOutside:
 
     def _input(self, place: Any, before: Any) -> None:
         """Have a place be an input that held a tensor, or a tuple of tensors and other things."""
-        if isinstance(before, tuple):
-            guard = TupleGuard(place, before)
+        if isinstance(before, Tensor):
+            self._capture.bindings.slots[key_of(place)] = PlaceSlot(place, before)
+        else:
+            guard = FormGuard(place, before, lambda x: type(x) is Number)
             self._observer.guards[id(guard)] = guard
             self._covered[id(guard)] = place.now(), guard
             self._inputs_within(place, before)
-        else:
-            self._capture.bindings.slots[key_of(place)] = PlaceSlot(place, before)
         self._observer.forget_way(place.label)
         _note_moved(key_of(place))
 
-    def _inputs_within(self, place: Any, before: tuple[Any, ...]) -> None:
-        for i, x in enumerate(before):
-            if isinstance(x, tuple):
-                self._inputs_within(TuplePlace(place, i), x)
-            elif holds_tensors(x):
-                slot = PlaceSlot(TuplePlace(place, i), x)
-                self._capture.bindings.slots[key_of(slot.place)] = slot
+    def _inputs_within(self, place: Any, before: Any) -> None:
+        self._observer.forget_object(before)
+        for key, at in places_within(place, before).items():
+            x = parts_of(before)[key]
+            if isinstance(x, Tensor):
+                self._capture.bindings.slots[key_of(at)] = PlaceSlot(at, x)
+            elif parts_of(x):
+                self._inputs_within(at, x)
+
+    def _is_form(self, before: Any, now: Any = MISSING) -> bool:
+        """Return whether a container or object, of which no other place knows, is one for another
+        that the body made: the next call finds that, and what is in it is an input."""
+        if holds_tensors(before):
+            return True
+        if now is not MISSING and (now is before or type(now) is not type(before)):
+            return False
+        inside = objects_in(before)
+        held, left = self._holds, self._leaves
+        return bool(inside) and all(held[key] == 1 and key not in left for key in inside)
+
+    def _held(self) -> Counter[int]:
+        """Count how often objects are held by what guards compare, where none of it was changed
+        inside."""
+        found: Counter[int] = Counter()
+        for guard in list(self._observer.guards.values()):
+            if type(guard) in _VARIABLES:
+                found[id(guard.before())] += 1
+            elif type(guard) in (ItemsGuard, EntriesGuard):
+                items = guard.items
+                found.update(map(id, items.values() if isinstance(items, dict) else items))
+            if type(guard) is not AttributesGuard and not guard.check():
+                found[id(guard.holder)] += 2
+        for module in self._observer.modules.values():
+            found.update(map(id, vars(module).values()))
+        for _, _, before in self._capture.bindings.attributes_written.values():
+            found[id(before)] += 1
+        return found
+
+    def _left(self) -> set[int]:
+        """Return the ids of what the body leaves in the places that it changed."""
+        written = self._capture.bindings.attributes_written.values()
+        stack = [vars(owner).get(name) for owner, name, _ in written]
+        stack += [g.now() for g in self._observer.changes() if type(g) is not AttributesGuard]
+        found: set[int] = set()
+        while stack:
+            x = stack.pop()
+            if id(x) not in found and (parts := parts_of(x)):
+                found.add(id(x))
+                stack += parts.values()
+        return found
 
     def _may_move(self, place: Any, before: Any, now: Any) -> None:
         kind = type(before)
+        if kind is type(now) and not isinstance(before, tuple):
+            later = parts_of(now)
+            for key, at in places_within(place, before).items():
+                self._may_move(at, parts_of(before)[key], later.get(key))
         if kind in (int, float) and _kind_of(now) is kind and not same(before, now):
             self.movable[key_of(place)] = place
             _note_moved(key_of(place))
@@ -361,8 +446,9 @@ class ChangesOutside:
                 bindings.released.add(key)
             elif self._only_records:
                 continue
-            elif holds_tensors(before):
+            elif self._is_form(before, now):
                 self._input(place, before)
+                self._may_move(place, before, now)
                 if observer.has_visited(owner):
                     observer.forget_way(f"{observer.label_of(owner)}.{name}")
                 bindings.released.add(key)
@@ -386,6 +472,14 @@ def holds_tensors(value: Any) -> bool:
     if isinstance(value, tuple):
         return any(map(holds_tensors, value))
     return isinstance(value, Tensor) and vars(value).keys() <= FIELDS
+
+
+def _is_of_each(guard: ValueGuard) -> bool:
+    return type(guard) is not AttributesGuard
+
+
+def _differs(before: Mapping[str, Any], name: str, now: Mapping[str, Any]) -> bool:
+    return not same(before.get(name, MISSING), now.get(name, MISSING))
 
 
 def _kind_of(value: Any) -> type:

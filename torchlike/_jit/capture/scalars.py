@@ -16,7 +16,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -109,7 +109,7 @@ class Table:
                 found = self.placeholders[number.index] = jnp.asarray(number.value)
         return found
 
-    def evaluate(self, leaves: Sequence[Any], call: Any = None) -> list[Any] | None:
+    def evaluate(self, leaves: Sequence[Any]) -> list[Any] | None:
         """Compute all numbers at a call with these leaves; return None where the program does not
         fit."""
         values = [leaves[i] for i in self.positions]
@@ -355,18 +355,17 @@ Number.__round__ = _round  # type: ignore[attr-defined]
 Number.__divmod__ = _divmod  # type: ignore[attr-defined]
 
 
-# -------------------------------------------------------------------------------------------------
-# Lists and dictionaries that are passed as arguments: each call changes the caller's own.
-#
-# A function that is captured sees copies, in which tensors of its own stand for the caller's.
-# What it leaves in one that it changed is given out by the program like a result, and each call
-# puts it into the list or dictionary that the caller passed. Where the result, or another
-# container, holds one of them, each call gives the caller's own. They reach a program behind the
-# numbers of the call: the last of those are the containers, counted from the end.
-
-
 class InputContainer(NamedTuple):
-    """A list or dictionary of the call's arguments."""
+    """A list or dictionary of the call's arguments.
+
+    Lists and dictionaries that are passed as arguments: each call changes the caller's own.
+
+    A function that is captured sees copies, in which tensors of its own stand for the caller's.
+    What it leaves in one that it changed is given out by the program like a result, and each call
+    puts it into the list or dictionary that the caller passed. Where the result, or another
+    container, holds one of them, each call gives the caller's own. They reach a program behind the
+    numbers of the call: the last of those are the containers, counted from the end.
+    """
 
     #: Its place among the numbers of the call, counted from their end.
     index: int
@@ -375,15 +374,15 @@ class InputContainer(NamedTuple):
 class CallValues:
     """What Python gives a program at each call: numbers, then the containers of the arguments."""
 
-    def __init__(self, numbers: Table | None, opened: Container[type]) -> None:
-        self._numbers, self._opened = numbers, opened
+    def __init__(self, numbers: Table | None) -> None:
+        self._numbers = numbers
         #: The leaves of the arguments that are traced numbers.
         self.positions = () if numbers is None else numbers.positions
 
-    def evaluate(self, leaves: Sequence[Any], call: Any) -> list[Any] | None:
+    def evaluate(self, leaves: trees.Leaves) -> list[Any] | None:
         """Return all these values at a call; None where the program does not fit."""
-        values = [] if self._numbers is None else self._numbers.evaluate(leaves, call)
-        return None if values is None else [*values, *trees.containers(call, self._opened)]
+        values = [] if self._numbers is None else self._numbers.evaluate(leaves)
+        return None if values is None else [*values, *leaves.containers]
 
 
 class Copies:
@@ -441,15 +440,15 @@ class Copies:
         return [c for c in self._copies if not isinstance(c, (list, dict))]
 
     def grow(self) -> bool:
-        """Return whether the function leaves tensors of another shape in an object's attributes, so
-        that the next call with it is another program's."""
+        """Return whether the function leaves tensors of another shape in objects, or a list of
+        another length beside them, so that the next call is another program's."""
+        changed = [(self._copies[i], self._before[i]) for i in self.changed() if self.objects()]
         return any(
-            isinstance(x, Tensor)
-            and isinstance(now := vars(self._copies[i]).get(name), Tensor)
-            and now.shape != x.shape
-            for i in self.changed()
-            if not isinstance(self._copies[i], (list, dict))
-            for name, x in self._before[i]
+            len(copy) != len(before)
+            if isinstance(copy, list)
+            else any(_is_resized(x, now.get(name)) for name, x in before)
+            for copy, before in changed
+            for now in [vars(copy) if hasattr(copy, "__dict__") else copy]
         )
 
     def check_registered(self) -> None:
@@ -502,6 +501,10 @@ def write(
 
 def _is(a: Any, b: Any) -> bool:
     return a is b
+
+
+def _is_resized(x: Any, now: Any) -> bool:
+    return isinstance(x, Tensor) and isinstance(now, Tensor) and now.shape != x.shape
 
 
 def _contents(container: Any) -> list[Any]:

@@ -6,13 +6,14 @@ import os
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torchlike._jit.guards.guard import MISSING, Guard, ValueGuard, VariableGuard, describe, same
 from torchlike._jit.guards.sources import ValuePlace
-from torchlike.tensor import Tensor
+from torchlike._runtime.trees import CHANGEABLE, parts_of
+from torchlike.tensor import FIELDS, Tensor
 
 
 class ItemsGuard(ValueGuard):
@@ -151,15 +152,16 @@ class SomeEntriesGuard(EntriesGuard):
         return f"`{self.label}` changed: its keys, or what other keys than those written have"
 
 
-class TupleGuard(ValueGuard):
-    """What a tuple in a place holds besides tensors, which are inputs."""
+class FormGuard(ValueGuard):
+    """What a container or object in a place consists of besides tensors, which are inputs."""
 
     __slots__ = ("pattern", "place")
 
-    def __init__(self, place: ValuePlace, held: tuple[Any, ...]) -> None:
+    def __init__(self, place: ValuePlace, held: Any, is_apart: Callable[[Any], bool]) -> None:
+        """Guard the form of what is ``held``. ``is_apart`` says which numbers are inputs, too."""
         super().__init__(place.owner, place.label)
         self.place = place
-        self.pattern = _pattern(held)
+        self.pattern = _pattern(held, is_apart)
 
     def now(self) -> Any:
         return self.place.now()
@@ -174,23 +176,86 @@ class TupleGuard(ValueGuard):
         """Do nothing: the guard on the place does."""
 
 
-def _pattern(held: Any) -> Any:
-    """Return a tuple with the class of tensors in place of each."""
+class _Form(NamedTuple):
+    """The class of a container or object, its keys or names, and the patterns of its parts."""
+
+    kind: type
+    keys: tuple[Any, ...]
+    parts: tuple[Any, ...]
+
+
+def _pattern(held: Any, is_apart: Callable[[Any], bool]) -> Any:
+    """Return a form with the class of tensors in place of each, and the class of numbers that are
+    inputs."""
     if isinstance(held, Tensor):
         return Tensor
-    return (type(held), *map(_pattern, held)) if isinstance(held, tuple) else held
+    if is_apart(held):
+        return int, float
+    parts = parts_of(held)
+    if not (parts or isinstance(held, (list, dict, tuple))):
+        return held
+    patterns = [_pattern(x, is_apart) for x in parts.values()]
+    return _Form(type(held), tuple(parts), tuple(patterns))
 
 
 def _fits(now: Any, pattern: Any) -> bool:
-    if pattern is Tensor:
-        return isinstance(now, Tensor)
-    if not isinstance(pattern, tuple):
+    if pattern is Tensor or pattern == (int, float):
+        return isinstance(now, pattern)
+    if type(pattern) is not _Form:
         return same(now, pattern)
-    return (
-        type(now) is pattern[0]
-        and len(now) == len(pattern) - 1
-        and all(map(_fits, now, pattern[1:]))
-    )
+    if type(now) is not pattern.kind:
+        return False
+    parts = parts_of(now)
+    return tuple(parts) == pattern.keys and all(map(_fits, parts.values(), pattern.parts))
+
+
+class DistinctGuard(ValueGuard):
+    """That what is in the places of `FormGuard` is no two times the same object, and none of
+    ``known`` ones: code may change it, or ask which object it is."""
+
+    __slots__ = ("known", "places")
+
+    def __init__(self, places: Sequence[ValuePlace], known: frozenset[int]) -> None:
+        super().__init__(places[0].owner, ", ".join(place.label for place in places))
+        self.places = places
+        self.known = known
+
+    def now(self) -> Any:
+        return None
+
+    before = now
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        inside = [objects_in(place.now()) for place in self.places]
+        found = [key for keys in inside for key in keys]
+        is_apart = len(set(found)) == len(found) and self.known.isdisjoint(found)
+        return is_apart and all(inside)
+
+    def restore(self) -> None:
+        """Do nothing: the guards on the places do."""
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        return f"`{self.label}` changed: it is something else that the function reads, too"
+
+
+def objects_in(value: Any) -> list[int]:
+    """Return the ids of the containers and objects that a value consists of, as often as they are
+    in it; none where they are more than their parts."""
+    found: list[int] = []
+    stack = [value]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, Tensor) and not vars(x).keys() <= FIELDS:
+            return []
+        parts = parts_of(x)
+        if isinstance(x, (list, dict)) and (type(x) not in CHANGEABLE or len(parts) != len(x)):
+            return []
+        if (parts or type(x) in CHANGEABLE) and not isinstance(x, tuple):
+            if id(x) in found:
+                return []  # a circle
+            found.append(id(x))
+        stack += parts.values()
+    return found
 
 
 class HoldsGuard(ItemsGuard):

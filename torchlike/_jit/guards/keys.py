@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
@@ -13,7 +14,7 @@ import numpy as np
 from torchlike._core import devices
 from torchlike._core.size import Size
 from torchlike._jit.guards.sources import hooks_of
-from torchlike._runtime.trees import is_plain_class, leaf_counts
+from torchlike._runtime.trees import leaf_counts, parts_of
 from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
@@ -200,18 +201,6 @@ def describe_slot(value: Any) -> Any:
     return ObjectKey(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
 
 
-# -------------------------------------------------------------------------------------------------
-# Decides which numbers among a call's arguments are part of its key, and which are traced.
-#
-# A number is static at first: the graph is made for its value. When the same argument has made
-# the function compile again twice by changing its value, it is traced from then on (see
-# ``scalars``); where its value turns out to be needed in Python it stays static for good.
-#
-# So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed:
-# steps take the numbers that indexing gave them as arrays, so one program reads from wherever a
-# view begins. It is needed where the program gives out a view on the argument's memory.
-
-
 #: After so many recompilations caused by one number, it is traced.
 TRACE_AFTER = 2
 #: So with the offset of a view, which costs the program nothing.
@@ -224,7 +213,16 @@ _NUMBERS = frozenset((int, float))
 
 
 class Numbers:
-    """The numbers among one function's arguments, by structure of the call and leaf."""
+    """The numbers among one function's arguments, by structure of the call and leaf.
+
+    A number is static at first: the graph is made for its value. When the same argument has made
+    the function compile again twice by changing its value, it is traced from then on (see
+    ``scalars``); where its value turns out to be needed in Python it stays static for good.
+
+    So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed:
+    steps take the numbers that indexing gave them as arrays, so one program reads from wherever a
+    view begins. It is needed where the program gives out a view on the argument's memory.
+    """
 
     def __init__(
         self, fn: Callable[..., Any], static_argnums: Any, static_argnames: Any, dynamic: Any
@@ -377,20 +375,22 @@ class Opened:
         seen: set[int] = set()
 
         def leads(x: Any) -> bool:
-            parts = _parts(x)
+            parts = parts_of(x)
             if id(x) in seen or not parts:
                 return False
             seen.add(id(x))
             below = [leads(y) for y in parts.values()]  # all of them
             if not any(below) and id(x) not in changed:
                 return False
-            if not isinstance(x, _CONTAINERS):
+            if not isinstance(x, (list, dict, tuple)):
                 found.add(type(x))
             return True
 
-        for leaf in leaves:
-            leads(leaf)
-        return self._add(found)
+        with contextlib.suppress(RecursionError):  # too deep to be taken apart
+            for leaf in leaves:
+                leads(leaf)
+            return self._add(found)
+        return False
 
     def add_other(self, old: Iterable[Any], new: Iterable[Any]) -> bool:
         """Take apart the objects that are not the same in the keys of two calls that are alike but
@@ -399,20 +399,22 @@ class Opened:
         seen: set[int] = set()
 
         def compare(a: Any, b: Any) -> None:
-            parts = _parts(b)
+            parts = parts_of(b)
             if a is b or type(a) is not type(b) or id(b) in seen or not parts:
                 return
             seen.add(id(b))
-            if not isinstance(b, _CONTAINERS):
+            if not isinstance(b, (list, dict, tuple)):
                 found.add(type(b))
-            before = _parts(a)
+            before = parts_of(a)
             for name, x in parts.items():
                 compare(before.get(name), x)
 
-        for a, b in zip(old, new, strict=True):
-            if isinstance(a, ObjectKey) and isinstance(b, ObjectKey):
-                compare(a.value, b.value)
-        return self._add(found)
+        with contextlib.suppress(RecursionError):
+            for a, b in zip(old, new, strict=True):
+                if isinstance(a, ObjectKey) and isinstance(b, ObjectKey):
+                    compare(a.value, b.value)
+            return self._add(found)
+        return False
 
     def _add(self, found: set[type]) -> bool:
         new = found - self.classes
@@ -420,27 +422,6 @@ class Opened:
             return False
         self.classes |= new
         return True
-
-
-#: What leads from one object of an argument to another, and how much of one is looked through.
-_CONTAINERS = (list, dict, tuple)
-_MOST_PARTS = 200
-
-
-def _parts(x: Any) -> dict[Any, Any]:
-    """Return what an object of a plain class, or a container, consists of; nothing of modules,
-    functions, and what has too much."""
-    if isinstance(x, dict):
-        parts = x
-    elif isinstance(x, (list, tuple)):
-        parts = dict(enumerate(x))
-    elif is_plain_class(type(x)) and not (
-        isinstance(x, Tensor) or callable(x) or hasattr(x, "__next__")
-    ):
-        parts = vars(x)
-    else:
-        return {}
-    return parts if len(parts) <= _MOST_PARTS else {}
 
 
 def with_offset(signature: Any, offset: Any) -> Any:

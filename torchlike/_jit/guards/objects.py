@@ -186,15 +186,6 @@ def results_of(cache: Any) -> list[Any]:
     return found
 
 
-# -------------------------------------------------------------------------------------------------
-# Says how the state of the standard library's objects written in C is seen: by a value to
-# compare.
-#
-# A program may depend on it where code can reach such an object. `state_of` gives the getter of
-# that value, or `UNSEEN` where there is none: code that can read the object is not compiled for
-# good.
-
-
 Getter = Callable[[Any], Any]
 
 #: Memory maps up to so many bytes are compared as they are.
@@ -324,7 +315,15 @@ _WRITTEN_IN_C = (
 @functools.lru_cache(maxsize=4096)
 def state_of(kind: type) -> Getter | None:
     """Return the getter of the state of objects of a type that code reaches by name; None where
-    nothing has to see it or other guards do."""
+    nothing has to see it or other guards do.
+
+    Says how the state of the standard library's objects written in C is seen: by a value to
+    compare.
+
+    A program may depend on it where code can reach such an object. `state_of` gives the getter of
+    that value, or `UNSEEN` where there is none: code that can read the object is not compiled for
+    good.
+    """
     for base in kind.__mro__:
         found = _STATES.get((base.__module__, base.__qualname__))
         if found is not None:

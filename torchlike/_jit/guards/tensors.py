@@ -251,17 +251,16 @@ class ForeignArgumentsGuard(_MemoryGuard):
         return " and ".join(found)
 
 
-# -------------------------------------------------------------------------------------------------
-# Guards for code that compares argument objects (``x is self.weight``).
-#
-# Of ``x is self.weight``, ``any(x is t for t in known)`` and ``table[x]`` a capture finds the
-# answer with the argument as itself (see ``Tracing.arguments_that_are_state``), and its program
-# is for calls in which the answer is the same. So it is with ``x._base`` of an argument.
-
-
 class IdentityGuard(Guard):
     """What the arguments of a call are among the tensors that the code can reach: the same as in
-    the capture."""
+    the capture.
+
+    Guards for code that compares argument objects (``x is self.weight``).
+
+    Of ``x is self.weight``, ``any(x is t for t in known)`` and ``table[x]`` a capture finds the
+    answer with the argument as itself (see ``Tracing.arguments_that_are_state``), and its program
+    is for calls in which the answer is the same. So it is with ``x._base`` of an argument.
+    """
 
     __slots__ = ("_bases", "_expected", "_slots", "_strangers")
     of_arguments = True

@@ -173,15 +173,6 @@ def _after(others: Sequence[Any], value: Any) -> Any:
     return lax.select(jnp.broadcast_to(holds, value.shape), value, jnp.zeros_like(value))
 
 
-# -------------------------------------------------------------------------------------------------
-# Writes into a part of a large array that do nothing where a check of values has failed.
-#
-# To choose between the old and the new value of a key-value cache would read all of it at each
-# token. Where the new value is the old one with parts written over (``cache[:, position] = k``),
-# what is written is chosen instead: the part as it was, an index that XLA drops, or zeros to be
-# added.
-
-
 #: Arrays of fewer bytes are chosen whole.
 _LEAST_LARGE = 1 << 16
 #: Equations of the longest function of JAX that is taken over equation by equation to look inside.
@@ -195,6 +186,13 @@ def taken_apart(eqns: Sequence[Any], marked: Sequence[Any]) -> list[Any]:
     """Return equations with the calls taken over that lead to new values of large arrays.
 
     ``marked`` are the ``kept`` equations among them.
+
+    Writes into a part of a large array that do nothing where a check of values has failed.
+
+    To choose between the old and the new value of a key-value cache would read all of it at each
+    token. Where the new value is the old one with parts written over (``cache[:, position] = k``),
+    what is written is chosen instead: the part as it was, an index that XLA drops, or zeros to be
+    added.
     """
     wanted = {e.invars[0] for e in marked if _is_large(e)}
     if not wanted:

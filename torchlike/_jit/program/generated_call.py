@@ -220,16 +220,6 @@ class _Call(Source):
         return found
 
 
-# -------------------------------------------------------------------------------------------------
-# The inline cache: generated source that recognises a call like the one before.
-#
-# A call is described by a key (its structure, the modes, each argument's signature), under which
-# the programs that may fit are found: 1.5 µs for one tensor, before the guard takes 0.7. Most
-# calls are like the one before, and their arguments plain tensors. For these a program gets a
-# function that compares each argument with what its signature says and asks the guard's questions
-# too: 1.1 µs together. Where it says no, the key is made.
-
-
 #: Tensors of the longest call: each is compared with all others.
 _MOST = 6
 
@@ -240,6 +230,14 @@ def generate_inline_cache(guards: GuardSet, args: tuple[Any, ...], key: tuple[An
 
     ``args`` are those of one such call, ``current`` the modes of the thread. False where one
     argument is neither a plain tensor nor an object that is compared by identity.
+
+    The inline cache: generated source that recognises a call like the one before.
+
+    A call is described by a key (its structure, the modes, each argument's signature), under which
+    the programs that may fit are found: 1.5 µs for one tensor, before the guard takes 0.7. Most
+    calls are like the one before, and their arguments plain tensors. For these a program gets a
+    function that compares each argument with what its signature says and asks the guard's questions
+    too: 1.1 µs together. Where it says no, the key is made.
     """
     structure, grad_enabled, default, (inference, autocast), device, *signatures = key
     tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]

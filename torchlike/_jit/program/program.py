@@ -130,10 +130,10 @@ class Program:
         objects as they are left where that raises."""
         return bool(self.outputs.outside) and self.words is not None
 
-    def numbers_of(self, leaves: Sequence[Any], inputs: Any) -> Any:
-        """Return the numbers of a call; None where they do not fit. ``inputs``: positional and
-        keyword arguments, ``leaves`` what is in them."""
-        return self.numbers.evaluate(leaves, inputs) if self.numbers else ()
+    def numbers_of(self, leaves: Any) -> Any:
+        """Return the numbers of a call with these leaves, and the containers around them; None
+        where they do not fit."""
+        return self.numbers.evaluate(leaves) if self.numbers else ()
 
     def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
         """Return the storages that are behind the inputs now."""
@@ -222,14 +222,6 @@ def _count_references_in_list() -> int:
 _SOLE = _count_references_in_list()
 
 
-# -------------------------------------------------------------------------------------------------
-# Memory that several cells of one program share outside of the package.
-#
-# Two tensors over one NumPy array (or buffer, memory map, DLPack capsule) are two cells to a
-# program, which reads all before it writes any. Where such memory is written to, the call runs
-# eagerly.
-
-
 #: What a function whose call runs eagerly for it says once.
 WHY = (
     "two of the tensors that it reads or writes lie on the same memory outside (one NumPy array, "
@@ -239,7 +231,14 @@ WHY = (
 
 class SharedOutside(Exception):
     """A program was about to write to memory that another of its cells lies on. Nothing was done.
-    Never seen by users: the call runs eagerly."""
+    Never seen by users: the call runs eagerly.
+
+    Memory that several cells of one program share outside of the package.
+
+    Two tensors over one NumPy array (or buffer, memory map, DLPack capsule) are two cells to a
+    program, which reads all before it writes any. Where such memory is written to, the call runs
+    eagerly.
+    """
 
 
 def check(read: Sequence[Storage], written: Sequence[Storage]) -> None:

@@ -171,15 +171,14 @@ def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]
     return backward
 
 
-# -------------------------------------------------------------------------------------------------
-# Traces the backward of a captured function: gradients of all that its outputs depend on.
-#
-# Where outputs of a capture require grad, the tape's backward runs in the same trace, on
-# placeholder cotangents. The partitioner cuts what comes out in two.
-
-
 class JointBackward:
-    """The backward of one capture, from a placeholder for each output that requires grad."""
+    """The backward of one capture, from a placeholder for each output that requires grad.
+
+    Traces the backward of a captured function: gradients of all that its outputs depend on.
+
+    Where outputs of a capture require grad, the tape's backward runs in the same trace, on
+    placeholder cotangents. The partitioner cuts what comes out in two.
+    """
 
     def __init__(
         self,

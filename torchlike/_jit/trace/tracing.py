@@ -20,12 +20,13 @@ from torchlike._extensions import meta
 from torchlike._extensions.sharing import tensors_on
 from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
-from torchlike._jit.capture.changes import numbers_in, put_unseen
+from torchlike._jit.capture.changes import fixed, numbers_in, put_unseen
 from torchlike._jit.capture.effects import ThreadModes
 from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
 from torchlike._jit.capture.scalars import CallValues, Copies, InputContainer, Table, is_device
 from torchlike._jit.capture.value_visits import ATOMS
+from torchlike._jit.guards.containers import ItemsGuard
 from torchlike._jit.guards.guard import MISSING, NameGuard, describe, same
 from torchlike._jit.guards.sources import (
     InputSource,
@@ -122,13 +123,16 @@ class Tracing:
         observer = self.capture.observer
         self.copies = Copies(made, self._refuse_of_container)
         observer.containers = self.copies.leaves.keys()
-        #: The classes of which objects among the arguments are taken apart.
-        self.opened = frozenset(map(type, self.copies.objects()))
         observer.visit(fn, name)
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
                 observer.visit(leaf, f"argument {i}")
         self.backward = JointBackward(self.capture, self.results, self.outputs, self._seen)
+
+    @property
+    def opened(self) -> frozenset[type]:
+        """The classes of which objects among the arguments are taken apart."""
+        return frozenset(map(type, self.copies.objects()))
 
     def record_backward(self) -> RecordedBackward:
         """Have the backward be recorded, for create_graph (see ``double``), and return it."""
@@ -189,7 +193,8 @@ class Tracing:
             return self.body()
 
         n_arguments = len(self.numbers.positions)
-        for i, (at, _) in enumerate(self._moving.values(), n_arguments):
+        moving = [(fixed(at), number) for at, number in self._moving.values()]
+        for i, (at, _) in enumerate(moving, n_arguments):
             put_unseen(at, self.numbers.root(i))
         modes.current.capture = capture
         place, modes.current.place = modes.current.place, None
@@ -216,7 +221,7 @@ class Tracing:
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
-            for at, number in self._moving.values():
+            for at, number in moving:
                 put_unseen(at, number)
             capture.place, modes.current.place = modes.current.place, place
             modes.current.capture = None
@@ -321,8 +326,7 @@ class Tracing:
         own = list(self.copies.leaves.values())
         self.results.changes = tuple(own[i].index for i in changed)
         if changed or any(type(x) is InputContainer for x in leaves):
-            numbers = self.numbers if self.numbers else None
-            self.results.numbers = CallValues(numbers, self.opened)
+            self.results.numbers = CallValues(self.numbers if self.numbers else None)
         elif self.numbers:
             self.results.numbers = self.numbers
         return leaves, structure
@@ -592,10 +596,16 @@ class Tracing:
 
     def makes_lazily(self) -> frozenset[int]:
         """Return the ids of the objects that have attributes from this run on which were missing or
-        None."""
-        changed = self.capture.observer.changes()
-        found = [g for g in changed if type(g) is NameGuard and g.owner is not g.space]
-        return frozenset(id(g.owner) for g in found if g.before() in (MISSING, None))
+        None, and of the lists that were empty."""
+        found: set[int] = set()
+        for g in self.capture.observer.changes():
+            if type(g) is NameGuard and g.owner is not g.space:
+                is_new = g.before() is None or g.before() is MISSING
+            else:
+                is_new = type(g) is ItemsGuard and not g.items
+            if is_new:
+                found.add(id(g.owner))
+        return frozenset(found)
 
     def undo_changes(self) -> None:
         """Put Python's objects back as they were, where each call of the program, the first among
@@ -640,20 +650,19 @@ def cleaned(error: BaseException) -> BaseException:
     return error
 
 
-# -------------------------------------------------------------------------------------------------
-# Finds the tensors that a body has put into objects from outside.
-#
-# A tensor that the body made (or was given) may be put into a list, an attribute, a closure, a
-# new module's table, an optimizer's groups. Whoever holds it holds the very object that the
-# function returns or binds to a slot, so the capture has to know them all.
-
-
 _PASSED_OVER = (type, types.ModuleType, types.CodeType)
 
 
 def tensors_held(roots: Iterable[Any], is_own: Callable[[Any], bool]) -> list[Tensor]:
     """Return the tensors reached from ``roots`` through objects that the body made. What was there
-    before was not changed, or it would be a root."""
+    before was not changed, or it would be a root.
+
+    Finds the tensors that a body has put into objects from outside.
+
+    A tensor that the body made (or was given) may be put into a list, an attribute, a closure, a
+    new module's table, an optimizer's groups. Whoever holds it holds the very object that the
+    function returns or binds to a slot, so the capture has to know them all.
+    """
     found: list[Tensor] = []
     seen: dict[int, Any] = {}
     stack: list[Any] = []
