@@ -124,7 +124,7 @@ class ScriptFunction(JitFunction):
         traced = self._tracer.program_of(call, silent=True)
         run = traced.trace
         run.outputs.cut()
-        run.capture.host.fail()
+        run.capture.per_call.fail()
         run.capture.undo_python()
         names = parameter_names(self._fn)
         self._looked_at = CapturedProgram(self._name, traced.program, traced.key, names)

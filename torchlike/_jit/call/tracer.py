@@ -185,7 +185,7 @@ class FunctionTracer:
     def _why_not_now(self, call: Call, run: Tracing) -> Exception | None:
         """Return what is to be raised where the program of a trace is not to be made: the call is
         made in another way."""
-        if not run.capture.host.unrepeatable:
+        if not run.capture.per_call.unrepeatable:
             if (made := run.makes_lazily()) and self._opened.add_changed(call.leaves, made):
                 return Opens()
             if self.falls_back_whole and self._numbers.dynamic is not False and run.copies.grow():

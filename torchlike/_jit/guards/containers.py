@@ -176,6 +176,10 @@ class FormGuard(ValueGuard):
         """Do nothing: the guard on the place does."""
 
 
+#: The pattern of a number that is an input.
+_NUMBER = (int, float)
+
+
 class _Form(NamedTuple):
     """The class of a container or object, its keys or names, and the patterns of its parts."""
 
@@ -190,7 +194,7 @@ def _pattern(held: Any, is_apart: Callable[[Any], bool]) -> Any:
     if isinstance(held, Tensor):
         return Tensor
     if is_apart(held):
-        return int, float
+        return _NUMBER
     parts = parts_of(held)
     if not (parts or isinstance(held, (list, dict, tuple))):
         return held
@@ -199,7 +203,7 @@ def _pattern(held: Any, is_apart: Callable[[Any], bool]) -> Any:
 
 
 def _fits(now: Any, pattern: Any) -> bool:
-    if pattern is Tensor or pattern == (int, float):
+    if pattern is Tensor or pattern is _NUMBER:
         return isinstance(now, pattern)
     if type(pattern) is not _Form:
         return same(now, pattern)
