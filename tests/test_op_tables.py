@@ -38,6 +38,7 @@ ALLOWED = {
     "_runtime/computed_once.py:_CHEAP": _PRIMITIVES,
     "_runtime/computed_once.py:_DEAR": _PRIMITIVES,
     "_runtime/first_calls/cost.py:_ELEMENT": _PRIMITIVES,
+    "_runtime/first_calls/cost.py:_LAPACK": _PRIMITIVES,
     "_runtime/first_calls/cost.py:_SLOW_IN_HALF": _PRIMITIVES,
     "_runtime/first_calls/rules/arithmetic.py:BROADCASTING": _PRIMITIVES,
     "_runtime/known_nans.py:_CHOICES": _PRIMITIVES,

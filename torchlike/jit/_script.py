@@ -17,7 +17,7 @@ from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.call.recompile_messages import parameter_names
 from torchlike._jit.call.tracer import BodyRaised, Call
-from torchlike._runtime.trees import flatten, flatten_call, unflatten
+from torchlike._runtime.trees import flatten, flatten_call, unflatten, unflatten_call
 from torchlike.futures import Future
 from torchlike.jit._first_runs import FirstRuns
 from torchlike.jit._markers import scripting, scripts
@@ -107,7 +107,7 @@ class ScriptFunction(JitFunction):
             return found
         nth = 0 if self.at_once else self._first_runs.take(call)
         if nth == 1:
-            self._note(call.args, call.kwargs)
+            self._note(*unflatten_call(call.structure, call.leaves))
         return self._run_first if nth else None
 
     def _run_first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

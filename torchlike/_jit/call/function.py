@@ -61,6 +61,9 @@ _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 _Eagerly = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
+_TOO_DEEP = "a list or dictionary that is nested too deeply was passed to a jitted function"
+
+
 class JitFunction:
     """A function compiled as a whole, with the state it uses found by itself.
 
@@ -234,10 +237,7 @@ class JitFunction:
         except RecursionError:
             if self._opened.refuse():
                 return self._call_again(args, kwargs)
-            why = NoKey(
-                "a list or dictionary that is nested too deeply was passed to a jitted function"
-            )
-            return self._call_without_key(why, args, kwargs)
+            return self._call_without_key(NoKey(_TOO_DEEP), args, kwargs)
         except Exception as error:  # of a method of the user's
             return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
         tensors = []
