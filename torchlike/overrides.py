@@ -303,21 +303,11 @@ def _overridable() -> dict[Any, list[Callable[..., Any]]]:
 
 
 #: Attributes of Tensor that do not ask.
-_SILENT_ATTRIBUTES = (
-    "__hash__",
-    "__init__",
-    "__new__",
-    "__iter__",
-    "__delitem__",
-    "__init_subclass__",
-    "__dir__",
-    "__torch_function__",
-    "__torch_dispatch__",
-    "as_subclass",
-    "_make_subclass",
-    "_make_wrapper_subclass",
-    "_typed_storage",
-)
+_SILENT_ATTRIBUTES_TEXT = """
+__hash__ __init__ __new__ __iter__ __delitem__ __init_subclass__ __dir__ __torch_function__
+__torch_dispatch__ as_subclass _make_subclass _make_wrapper_subclass _typed_storage
+"""
+_SILENT_ATTRIBUTES = tuple(_SILENT_ATTRIBUTES_TEXT.split())
 
 
 @functools.cache

@@ -30,23 +30,11 @@ if TYPE_CHECKING:
     from torchlike._core.tape import AccumulateGrad
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
-FIELDS = frozenset(
-    (
-        "_storage",
-        "_view",
-        "_base",
-        "_requires_grad",
-        "_node",
-        "_output_nr",
-        "_grad",
-        "_history",
-        "_made_by",
-        "_accumulator",
-        "_hooks",
-        "_inference",
-        "_retained",
-    )
-)
+_FIELDS_TEXT = """
+_storage _view _base _requires_grad _node _output_nr _grad _history _made_by _accumulator _hooks
+_inference _retained
+"""
+FIELDS = frozenset(_FIELDS_TEXT.split())
 
 
 class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):

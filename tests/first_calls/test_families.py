@@ -10,7 +10,7 @@ import pytest
 import torchlike as torch
 import torchlike.nn.functional as F
 from torchlike._runtime import first_calls
-from torchlike._runtime.first_calls import families
+from torchlike._runtime.first_calls import families, symbolic_sizes
 from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.first_calls.statistics import record_of
 
@@ -65,6 +65,16 @@ def test_what_grows_from_one_is_a_family_from_two_on(unchecked):
     form = first_calls.jit(function)
     for n in range(1, 20):
         assert form(ramp(n, 3), ramp(1, 3)).shape == (n + 1, 3)
+    assert function.traces == 4
+
+
+def test_sizes_of_one_are_a_family_beside_others(unchecked):
+    """Single columns and many, by turns: each kind has its two traces, and no more."""
+    function = Counted(lambda x: jnp.tanh(x) + x.sum(0))
+    form = first_calls.jit(function)
+    for n in (5, 6, 7):
+        form(ramp(n, 1))
+        form(ramp(n, n))
     assert function.traces == 4
 
 
@@ -222,3 +232,11 @@ def test_sequences_of_growing_length(request):
             lstm(y)[0].sum().backward()
         np.testing.assert_allclose(x.grad, y.grad, rtol=1e-4, atol=1e-6)
     assert record_of("RecurrentBackward0").specialised >= before + 2
+
+
+def test_sizes_are_evaluated_as_jax_evaluates_them():
+    found = symbolic_sizes.symbols(["n0", "n1"])
+    a, b = found["n0"], found["n1"]
+    sizes = {"n0": 7, "n1": 5}
+    for size in (a, a + 1, 5 - a, 2 * a * b - 3 * a * a + 7, -2 * a * b * b - 11, a // 2 + b % 3):
+        assert symbolic_sizes.value(size, sizes) == int(size._evaluate(sizes))

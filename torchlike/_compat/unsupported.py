@@ -296,7 +296,6 @@ _MADE_ELSEWHERE = frozenset(
         "utils.data",
         "mtia",
         "onnx.symbolic_opset11",
-        "library",
         "export",
         "ao.quantization",
         "quantization",

@@ -12,28 +12,11 @@ from torchlike._core import errors, modes
 from torchlike._runtime import platforms
 from torchlike._runtime.rendezvous import coordination
 
-_PYTORCH_TYPES = (
-    "cpu",
-    "cuda",
-    "ipu",
-    "xpu",
-    "mkldnn",
-    "opengl",
-    "opencl",
-    "ideep",
-    "hip",
-    "ve",
-    "fpga",
-    "maia",
-    "xla",
-    "lazy",
-    "vulkan",
-    "mps",
-    "meta",
-    "hpu",
-    "mtia",
-    "privateuseone",
-)
+_PYTORCH_TYPES_TEXT = """
+cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia
+privateuseone
+"""
+_PYTORCH_TYPES = tuple(_PYTORCH_TYPES_TEXT.split())
 #: Which device types mean others in this process (`map_types`).
 _mapped: dict[str, str] = {}
 #: PyTorch device type -> JAX platform names that can serve it.

@@ -10,18 +10,11 @@ from torchlike.tensor import Tensor
 
 __all__ = ["out_dtype"]
 
-_ALLOWED = frozenset(
-    (
-        "aten.linear.default",
-        "aten.mm.default",
-        "aten.conv2d.default",
-        "aten.convolution.default",
-        "aten.mul.Tensor",
-        "aten.mul.Scalar",
-        "aten.div.Tensor",
-        "aten.div.Scalar",
-    )
-)
+_ALLOWED_TEXT = """
+aten.linear.default aten.mm.default aten.conv2d.default aten.convolution.default aten.mul.Tensor
+aten.mul.Scalar aten.div.Tensor aten.div.Scalar
+"""
+_ALLOWED = frozenset(_ALLOWED_TEXT.split())
 
 
 def out_dtype(op: Any, output_dtype: dtypes.dtype, *args: Any) -> Tensor:

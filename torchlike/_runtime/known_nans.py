@@ -46,31 +46,11 @@ _CONSTANT = 16
 #: What LLVM computes by XLA's exponential, expm1 and logistic of bfloat16 alone.
 _EXPONENTIALS = frozenset(("exp", "exp2", "expm1", "sinh", "cosh", "logistic"))
 #: The result is one of the operands, or one but for its sign.
-_CHOICES = frozenset(
-    (
-        "broadcast_in_dim",
-        "reshape",
-        "transpose",
-        "squeeze",
-        "slice",
-        "rev",
-        "copy",
-        "copy_p",
-        "neg",
-        "abs",
-        "select_n",
-        "concatenate",
-        "pad",
-        "dynamic_slice",
-        "gather",
-        "dynamic_update_slice",
-        "stop_gradient",
-        "real",
-        "imag",
-        "complex",
-        "conj",
-    )
-)
+_CHOICES_TEXT = """
+broadcast_in_dim reshape transpose squeeze slice rev copy copy_p neg abs select_n concatenate pad
+dynamic_slice gather dynamic_update_slice stop_gradient real imag complex conj
+"""
+_CHOICES = frozenset(_CHOICES_TEXT.split())
 #: NaN only where an operand is.
 _TOTAL = _EXPONENTIALS | {
     "tanh",
@@ -92,18 +72,10 @@ _TOTAL = _EXPONENTIALS | {
     "atan2",
 }
 #: XLA computes these into memory, behind which LLVM sees a NaN at most.
-_INTO_MEMORY = (
-    "reduce_",
-    "arg",
-    "cum",
-    "dot_general",
-    "conv_",
-    "sort",
-    "top_k",
-    "scatter",
-    "fft",
-    "select_and_",
-)
+_INTO_MEMORY_TEXT = """
+reduce_ arg cum dot_general conv_ sort top_k scatter fft select_and_
+"""
+_INTO_MEMORY = tuple(_INTO_MEMORY_TEXT.split())
 
 
 def guarded(closed: Any) -> Any:

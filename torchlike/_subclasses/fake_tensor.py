@@ -69,14 +69,10 @@ class UnsupportedOperatorException(_OfOperator):
 #: What an operator refuses because there are no values: with values it would not.
 REFUSALS = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 _OF_VALUES = ("_local_scalar_dense", "equal", "allclose", "is_nonzero")
-_SHAPED_BY_VALUES = (
-    "nonzero",
-    "masked_select",
-    "_unique2",
-    "unique_dim",
-    "unique_consecutive",
-    "bincount",
-)
+_SHAPED_BY_VALUES_TEXT = """
+nonzero masked_select _unique2 unique_dim unique_consecutive bincount
+"""
+_SHAPED_BY_VALUES = tuple(_SHAPED_BY_VALUES_TEXT.split())
 
 
 def _on_meta(t: Tensor) -> Tensor:

@@ -8,13 +8,10 @@ from torchlike._core import errors, modes
 from torchlike._jit.call.function import exchange_stance
 from torchlike.autograd.grad_mode import DecoratingContext, F
 
-_STANCES = (
-    "default",
-    "force_eager",
-    "eager_on_recompile",
-    "fail_on_recompile",
-    "eager_then_compile",
-)
+_STANCES_TEXT = """
+default force_eager eager_on_recompile fail_on_recompile eager_then_compile
+"""
+_STANCES = tuple(_STANCES_TEXT.split())
 
 
 class set_stance(DecoratingContext):

@@ -74,20 +74,10 @@ reduce_op = ReduceOp
 _BY_NAME = {op.name.lower(): op for op in RedOpType if op is not RedOpType.PREMUL_SUM}
 _BITWISE = {"BAND": jnp.bitwise_and, "BOR": jnp.bitwise_or, "BXOR": jnp.bitwise_xor}
 #: What XLA's collectives on the CPU carry; other integers go as int32.
-_CARRIED = (
-    "int8",
-    "uint8",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-)
+_CARRIED_TEXT = """
+int8 uint8 int32 uint32 int64 uint64 float16 bfloat16 float32 float64 complex64 complex128
+"""
+_CARRIED = tuple(_CARRIED_TEXT.split())
 #: Bytes that two ranks exchange at a time.
 _PIECE = 4 << 20
 

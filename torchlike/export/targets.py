@@ -18,65 +18,17 @@ from torchlike._ops.aten import custom
 from torchlike.ops._aten.packets import is_operator
 from torchlike.tensor import Tensor
 
+_OPERATOR_TEXT = """
+add sub mul floordiv truediv mod pow neg pos abs eq ne lt le gt ge and_ or_ xor invert lshift
+rshift not_ truth is_ is_not index getitem
+"""
+_MATH_TEXT = """
+ceil floor trunc sqrt pow exp log log2 log10 sin cos tan asin acos atan sinh cosh tanh fabs
+"""
 #: Functions that a graph calls beside operators: those of sizes, and parts of results.
 FUNCTIONS: dict[str, dict[str, Any]] = {
-    "operator": {
-        name: getattr(operator, name)
-        for name in (
-            "add",
-            "sub",
-            "mul",
-            "floordiv",
-            "truediv",
-            "mod",
-            "pow",
-            "neg",
-            "pos",
-            "abs",
-            "eq",
-            "ne",
-            "lt",
-            "le",
-            "gt",
-            "ge",
-            "and_",
-            "or_",
-            "xor",
-            "invert",
-            "lshift",
-            "rshift",
-            "not_",
-            "truth",
-            "is_",
-            "is_not",
-            "index",
-            "getitem",
-        )
-    },
-    "math": {
-        name: getattr(math, name)
-        for name in (
-            "ceil",
-            "floor",
-            "trunc",
-            "sqrt",
-            "pow",
-            "exp",
-            "log",
-            "log2",
-            "log10",
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "fabs",
-        )
-    },
+    "operator": {name: getattr(operator, name) for name in _OPERATOR_TEXT.split()},
+    "math": {name: getattr(math, name) for name in _MATH_TEXT.split()},
     "symbolic": {
         name: getattr(symbolic, name)
         for name in (

@@ -28,17 +28,11 @@ __all__ = ["GraphModule", "reduce_graph_module"]
 
 _numbers = itertools.count()
 #: Hooks that a copy has too.
-_KEPT_HOOKS = (
-    "_state_dict_hooks",
-    "_load_state_dict_pre_hooks",
-    "_load_state_dict_post_hooks",
-    "_forward_pre_hooks",
-    "_forward_hooks",
-    "_replace_hooks",
-    "_create_node_hooks",
-    "_erase_node_hooks",
-    "_deepcopy_hooks",
-)
+_KEPT_HOOKS_TEXT = """
+_state_dict_hooks _load_state_dict_pre_hooks _load_state_dict_post_hooks _forward_pre_hooks
+_forward_hooks _replace_hooks _create_node_hooks _erase_node_hooks _deepcopy_hooks
+"""
+_KEPT_HOOKS = tuple(_KEPT_HOOKS_TEXT.split())
 
 
 def _forward_from_src(

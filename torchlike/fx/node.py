@@ -36,15 +36,10 @@ Target = Callable[..., Any] | str
 #: list of them, or in a graph a node.
 Argument = Any
 
-_OPERATIONS = (
-    "placeholder",
-    "call_method",
-    "call_module",
-    "call_function",
-    "get_attr",
-    "output",
-    "root",
-)
+_OPERATIONS_TEXT = """
+placeholder call_method call_module call_function get_attr output root
+"""
+_OPERATIONS = tuple(_OPERATIONS_TEXT.split())
 #: Functions whose calls are kept, though nothing uses their results.
 _side_effectful_functions: set[Any] = {torchlike._assert, operator.setitem}
 

@@ -49,21 +49,11 @@ _LEN = (
 
 
 #: What a node takes over from the node that is run while it is made.
-_KEPT_META = (
-    "stack_trace",
-    "nn_module_stack",
-    "torch_fn",
-    "source_fn_stack",
-    "original_aten",
-    "recompute",
-    "ac_graph_id",
-    "from_node",
-    "quantization_tag",
-    "_numeric_debug_handle",
-    "partitioner_tag",
-    "has_backward_hook",
-    "custom",
-)
+_KEPT_META_TEXT = """
+stack_trace nn_module_stack torch_fn source_fn_stack original_aten recompute ac_graph_id from_node
+quantization_tag _numeric_debug_handle partitioner_tag has_backward_hook custom
+"""
+_KEPT_META = tuple(_KEPT_META_TEXT.split())
 
 
 class TraceError(ValueError):

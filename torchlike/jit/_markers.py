@@ -59,9 +59,8 @@ def is_scripting() -> bool:
 
     False for ``torchlike.jit`` itself: there Python runs as Python.
     """
-    if modes.is_capturing():
-        return modes.the_capture().scripting
-    return scripts.first_run or bool(scripts.running)
+    captured = modes.running_capture().scripting
+    return captured or scripts.first_run or bool(scripts.running)
 
 
 def is_tracing() -> bool:

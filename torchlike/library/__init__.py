@@ -4,7 +4,6 @@ Imports `_ops`, `autograd` and below. Begin with ``custom_op.py``; ``registratio
 and the ``register_`` functions, ``operator.py`` what an operator does when it is called.
 """
 
-from torchlike._compat.unsupported import functions as _unsupported
 from torchlike.library.custom_op import CustomOpDef, custom_op
 from torchlike.library.infer import infer_schema
 from torchlike.library.opcheck import opcheck
@@ -22,6 +21,5 @@ from torchlike.library.registration import (
     _scoped_library as _scoped_library,
 )
 
-globals().update(_unsupported("library"))
 #: PyTorch's older name.
 impl_abstract = register_fake

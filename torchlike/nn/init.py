@@ -28,18 +28,10 @@ from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.utils import new_tensor
 from torchlike.tensor import Tensor
 
-_LINEAR = frozenset(
-    (
-        "linear",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-        "sigmoid",
-    )
-)
+_LINEAR_TEXT = """
+linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d sigmoid
+"""
+_LINEAR = frozenset(_LINEAR_TEXT.split())
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:

@@ -28,24 +28,11 @@ from torchlike.serialization.stablehlo.artifact import Unexportable
 from torchlike.tensor import Tensor
 
 #: Arguments of PyTorch's exporter that choose between ways it has and this one has not.
-_WITHOUT_EFFECT = frozenset(
-    (
-        "artifacts_dir",
-        "autograd_inlining",
-        "do_constant_folding",
-        "dump_exported_program",
-        "dynamo",
-        "export_params",
-        "fallback",
-        "keep_initializers_as_inputs",
-        "optimize",
-        "profile",
-        "report",
-        "training",
-        "verbose",
-        "verify",
-    )
-)
+_WITHOUT_EFFECT_TEXT = """
+artifacts_dir autograd_inlining do_constant_folding dump_exported_program dynamo export_params
+fallback keep_initializers_as_inputs optimize profile report training verbose verify
+"""
+_WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT_TEXT.split())
 
 
 def is_in_onnx_export() -> bool:

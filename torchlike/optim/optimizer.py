@@ -28,14 +28,10 @@ class _Required:
 
 required = _Required()
 
-_HOOKS = (
-    "step_pre",
-    "step_post",
-    "state_dict_pre",
-    "state_dict_post",
-    "load_state_dict_pre",
-    "load_state_dict_post",
-)
+_HOOKS_TEXT = """
+step_pre step_post state_dict_pre state_dict_post load_state_dict_pre load_state_dict_post
+"""
+_HOOKS = tuple(_HOOKS_TEXT.split())
 #: Hooks on the steps of all optimizers.
 _everywhere: dict[str, dict[int, Any]] = {
     "step_pre": shared_hooks.new_table(),

@@ -26,15 +26,11 @@ _chex: Any = LazyModule("chex")
 _parameterized: Any = LazyModule("absl.testing.parameterized")
 
 #: Assertions of Python's numbers, which have no dtype to keep.
-_SCALARS = frozenset(
-    (
-        "assert_scalar",
-        "assert_scalar_in",
-        "assert_scalar_negative",
-        "assert_scalar_non_negative",
-        "assert_scalar_positive",
-    )
-)
+_SCALARS_TEXT = """
+assert_scalar assert_scalar_in assert_scalar_negative assert_scalar_non_negative
+assert_scalar_positive
+"""
+_SCALARS = frozenset(_SCALARS_TEXT.split())
 #: Assertions that take functions, whose arguments are theirs.
 _OF_FUNCTIONS = frozenset(
     ("assert_max_traces", "assert_numerical_grads", "assert_devices_available")

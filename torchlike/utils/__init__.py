@@ -19,7 +19,6 @@ __all__ = [
     "deterministic",
     "dlpack",
     "hooks",
-    "model_zoo",
     "set_module",
     "swap_tensors",
 ]

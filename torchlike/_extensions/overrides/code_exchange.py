@@ -28,39 +28,15 @@ if TYPE_CHECKING:
     from torchlike._extensions.overrides.python_signatures import Form
 
 #: Tensor's attributes that PyTorch passes on by another name.
-REPORTED = {
-    "__add__": "add",
-    "__radd__": "add",
-    "__iadd__": "add_",
-    "__sub__": "sub",
-    "__isub__": "sub_",
-    "__mul__": "mul",
-    "__rmul__": "mul",
-    "__imul__": "mul_",
-    "__truediv__": "div",
-    "__itruediv__": "div_",
-    "__ifloordiv__": "floor_divide_",
-    "__mod__": "remainder",
-    "__imod__": "remainder_",
-    "__matmul__": "matmul",
-    "__ge__": "ge",
-    "__gt__": "gt",
-    "__le__": "le",
-    "__lt__": "lt",
-    "__ne__": "ne",
-    "__rand__": "bitwise_and",
-    "__ror__": "bitwise_or",
-    "__rxor__": "bitwise_xor",
-    "ndimension": "dim",
-    "nelement": "numel",
-    "__neg__": "neg",
-    "__abs__": "abs",
-    "__pos__": "positive",
-    "__str__": "__repr__",
-    "to_sparse_coo": "to_sparse",
-    "__div__": "div",
-    "__idiv__": "div_",
-}
+_REPORTED_TEXT = """
+__add__:add __radd__:add __iadd__:add_ __sub__:sub __isub__:sub_ __mul__:mul __rmul__:mul
+__imul__:mul_ __truediv__:div __itruediv__:div_ __ifloordiv__:floor_divide_ __mod__:remainder
+__imod__:remainder_ __matmul__:matmul __ge__:ge __gt__:gt __le__:le __lt__:lt __ne__:ne
+__rand__:bitwise_and __ror__:bitwise_or __rxor__:bitwise_xor ndimension:dim nelement:numel
+__neg__:neg __abs__:abs __pos__:positive __str__:__repr__ to_sparse_coo:to_sparse __div__:div
+__idiv__:div_
+"""
+REPORTED = {a: b for a, _, b in (pair.partition(":") for pair in _REPORTED_TEXT.split())}
 
 #: Dunder methods of Tensor that ask. The others make, compare and hash objects.
 _DUNDER_TEXT = """
@@ -91,20 +67,11 @@ _REPORTED_FUNCTIONS = {
     **dict.fromkeys(("upsample", "upsample_nearest", "upsample_bilinear"), "interpolate"),
 }
 #: Methods without arguments that say the class of their tensor to modes.
-_OF_SELF = (
-    "dim",
-    "numel",
-    "item",
-    "tolist",
-    "__bool__",
-    "__int__",
-    "__float__",
-    "__index__",
-    "data_ptr",
-    "storage_offset",
-    "get_device",
-    "has_names",
-)
+_OF_SELF_TEXT = """
+dim numel item tolist __bool__ __int__ __float__ __index__ data_ptr storage_offset get_device
+has_names
+"""
+_OF_SELF = tuple(_OF_SELF_TEXT.split())
 _UNARY_TEXT = """abs array array_wrap bool long nonzero complex contains deepcopy dlpack
     dlpack_device float
     format getitem index int invert len neg pos reduce_ex repr reversed setitem

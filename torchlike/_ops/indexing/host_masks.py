@@ -18,25 +18,22 @@ from torchlike.tensor import Tensor, wrap
 def chosen(x: Tensor, mask: Any) -> Tensor | None:
     """Return the elements of ``x`` where ``mask`` is True, or None where the general way is to find
     them: one of both is no whole tensor of host values, or somebody looks at operations."""
+    where, values = _whole(mask), _whole(x)
+    if where is None or values is None or where.dtype != np.bool_ or not where.ndim:
+        return None
     current = modes.current
-    if type(mask) is not Tensor or type(x) is not Tensor or mask._view is not None:
+    if modes.is_capturing() or current.levels or current.seen_by_mode or current.inference:
         return None
-    where, values = mask._storage.cell, x._storage.cell
-    if (
-        type(where) is not np.ndarray
-        or type(values) is not np.ndarray
-        or where.dtype != np.bool_
-        or x._view is not None
-        or x._storage.strides is not None
-        or mask._storage.strides is not None
-        or x._storage.host is not None
-        or mask._storage.host is not None
-        or not where.ndim
-        or where.shape != values.shape[: where.ndim]
-    ):
-        return None
-    if current.capture is not None or current.levels or current.seen_by_mode or current.inference:
-        return None
-    if current.grad_enabled and x._requires_grad:
+    if where.shape != values.shape[: where.ndim] or (current.grad_enabled and x._requires_grad):
         return None
     return wrap(host_value(values[where]))
+
+
+def _whole(t: Any) -> np.ndarray | None:
+    """Return the host value that a tensor is all of, in row-major order; None where there is
+    none."""
+    if type(t) is not Tensor or t._view is not None:
+        return None
+    storage = t._storage
+    found = type(storage.cell) is np.ndarray and storage.host is None and storage.strides is None
+    return storage.cell if found else None

@@ -49,53 +49,29 @@ _TURNS = 100
 _IN_LOOP = 2
 
 #: What an element takes, where it is more than an addition.
+_ELEMENT_TEXT = """
+0 broadcast_in_dim reshape transpose squeeze slice rev
+2 exp2
+3 log expm1 tanh sqrt
+4 exp log1p rsqrt cbrt asin acos atan sinh cosh
+5 tan atanh
+6 sin cos acosh atan2 select_n
+7 asinh pow clamp
+8 logistic
+10 sign
+20 cumsum cumprod cummax cummin
+30 nextafter
+40 erf threefry2x32
+45 round
+70 erfc
+100 rem cumlogsumexp
+110 digamma
+150 erf_inv lgamma
+"""
 _ELEMENT: dict[str, float] = {
-    "broadcast_in_dim": 0,
-    "reshape": 0,
-    "transpose": 0,
-    "squeeze": 0,
-    "slice": 0,
-    "rev": 0,
-    "exp": 4,
-    "exp2": 2,
-    "log": 3,
-    "log1p": 4,
-    "expm1": 3,
-    "tanh": 3,
-    "logistic": 8,
-    "sqrt": 3,
-    "rsqrt": 4,
-    "cbrt": 4,
-    "sin": 6,
-    "cos": 6,
-    "tan": 5,
-    "asin": 4,
-    "acos": 4,
-    "atan": 4,
-    "sinh": 4,
-    "cosh": 4,
-    "asinh": 7,
-    "acosh": 6,
-    "atanh": 5,
-    "atan2": 6,
-    "pow": 7,
-    "sign": 10,
-    "erf": 40,
-    "erfc": 70,
-    "erf_inv": 150,
-    "lgamma": 150,
-    "digamma": 110,
-    "nextafter": 30,
-    "rem": 100,
-    "round": 45,
-    "select_n": 6,
-    "clamp": 7,
-    "cumsum": 20,
-    "cumprod": 20,
-    "cummax": 20,
-    "cummin": 20,
-    "cumlogsumexp": 100,
-    "threefry2x32": 40,
+    name: float(cost)
+    for cost, *names in map(str.split, _ELEMENT_TEXT.strip().splitlines())
+    for name in names
 }
 #: What NumPy takes to hand a matrix to LAPACK and to take the results.
 _PER_MATRIX = 1e4
@@ -111,35 +87,11 @@ _LAPACK: dict[str, Callable[[int, int, int], float]] = {
     "eig": lambda m, n, k: 25 * k**3,
 }
 #: Arithmetic on 16-bit floats goes number by number through float32 (integers pay for it, too).
-_SLOW_IN_HALF = frozenset(
-    (
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "max",
-        "min",
-        "neg",
-        "exp",
-        "exp2",
-        "log",
-        "log1p",
-        "expm1",
-        "tanh",
-        "erf",
-        "erf_inv",
-        "pow",
-        "sin",
-        "cos",
-        "tan",
-        "logistic",
-        "lgamma",
-        "digamma",
-        "rem",
-        "cbrt",
-        "atan2",
-    )
-)
+_SLOW_IN_HALF_TEXT = """
+add sub mul div max min neg exp exp2 log log1p expm1 tanh erf erf_inv pow sin cos tan logistic
+lgamma digamma rem cbrt atan2
+"""
+_SLOW_IN_HALF = frozenset(_SLOW_IN_HALF_TEXT.split())
 
 
 class Worth(NamedTuple):

@@ -12,22 +12,11 @@ from torchlike.fx.node import Node, _format_arg
 
 __all__ = ["FxGraphDrawer"]
 
-_COLORS = (
-    "AliceBlue",
-    "Aquamarine1",
-    "Bisque1",
-    "Burlywood1",
-    "CadetBlue1",
-    "Cornsilk1",
-    "Gold1",
-    "DarkOliveGreen1",
-    "Khaki1",
-    "LightBlue1",
-    "LightPink1",
-    "LightSalmon1",
-    "PaleGreen1",
-    "Thistle1",
-)
+_COLORS_TEXT = """
+AliceBlue Aquamarine1 Bisque1 Burlywood1 CadetBlue1 Cornsilk1 Gold1 DarkOliveGreen1 Khaki1
+LightBlue1 LightPink1 LightSalmon1 PaleGreen1 Thistle1
+"""
+_COLORS = tuple(_COLORS_TEXT.split())
 
 
 class _Dot:

@@ -33,19 +33,11 @@ _pad = NAMESPACES["nn.functional"]["pad"]
 DEFAULT_BLOCK_SIZE = 128
 #: Places that a mask function is asked about at once.
 _BAND = 2**23
-_TENSORS = (
-    "kv_num_blocks",
-    "kv_indices",
-    "full_kv_num_blocks",
-    "full_kv_indices",
-    "q_num_blocks",
-    "q_indices",
-    "full_q_num_blocks",
-    "full_q_indices",
-    "dq_write_order",
-    "dq_write_order_full",
-    "dq_kv_order",
-)
+_TENSORS_TEXT = """
+kv_num_blocks kv_indices full_kv_num_blocks full_kv_indices q_num_blocks q_indices
+full_q_num_blocks full_q_indices dq_write_order dq_write_order_full dq_kv_order
+"""
+_TENSORS = tuple(_TENSORS_TEXT.split())
 
 
 def _to_ordered(dense: Tensor) -> tuple[Tensor, Tensor]:

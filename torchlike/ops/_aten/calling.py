@@ -33,87 +33,31 @@ assert whole_operators
 _SPACES = frozenset(("", "Tensor", "nn.functional", "linalg", "special", "fft"))
 _PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 #: Methods and functions by names that aten has otherwise.
-_OTHER_NAMES = {
-    "data": "detach",
-    "special_expit": "sigmoid",
-    "absolute": "abs",
-    "special_erf": "erf",
-    "special_erfc": "erfc",
-    "special_exp2": "exp2",
-    "special_expm1": "expm1",
-    "cross": "linalg_cross",
-    "special_log1p": "log1p",
-    "special_sinc": "sinc",
-    "special_digamma": "digamma",
-    "special_psi": "digamma",
-    "special_gammaln": "lgamma",
-    "special_round": "round",
-    "special_erfinv": "erfinv",
-    "special_i0": "i0",
-    "special_logit": "logit",
-    "special_xlogy": "xlogy",
-    "clip": "clamp",
-    "clip_": "clamp_",
-    "greater": "gt",
-    "less": "lt",
-    "greater_equal": "ge",
-    "less_equal": "le",
-    "not_equal": "ne",
-    "fix": "trunc",
-    "fix_": "trunc_",
-    "concat": "cat",
-    "concatenate": "cat",
-    "ger": "outer",
-    "swapaxes": "transpose",
-    "swapdims": "transpose",
-    "swapaxes_": "transpose_",
-    "swapdims_": "transpose_",
-    "linalg_matmul": "matmul",
-    "moveaxis": "movedim",
-    "arctan2": "atan2",
-    "tile": "tile",
-}
+_OTHER_NAMES_TEXT = """
+data:detach special_expit:sigmoid absolute:abs special_erf:erf special_erfc:erfc special_exp2:exp2
+special_expm1:expm1 cross:linalg_cross special_log1p:log1p special_sinc:sinc
+special_digamma:digamma special_psi:digamma special_gammaln:lgamma special_round:round
+special_erfinv:erfinv special_i0:i0 special_logit:logit special_xlogy:xlogy clip:clamp
+clip_:clamp_ greater:gt less:lt greater_equal:ge less_equal:le not_equal:ne fix:trunc fix_:trunc_
+concat:cat concatenate:cat ger:outer swapaxes:transpose swapdims:transpose swapaxes_:transpose_
+swapdims_:transpose_ linalg_matmul:matmul moveaxis:movedim arctan2:atan2 tile:tile
+"""
+_OTHER_NAMES = {a: b for a, _, b in (pair.partition(":") for pair in _OTHER_NAMES_TEXT.split())}
 
 #: Methods that share a name with an operator and are none.
-_NO_OPERATORS = frozenset(
-    (
-        "backward",
-        "retain_grad",
-        "requires_grad_",
-        "size",
-        "stride",
-        "numel",
-        "dim",
-        "storage_offset",
-        "is_contiguous",
-        "register_hook",
-        "is_pinned",
-        "device",
-        "layout",
-        "_version",
-        "output_nr",
-        "is_leaf",
-        "data_ptr",
-    )
-)
+_NO_OPERATORS_TEXT = """
+backward retain_grad requires_grad_ size stride numel dim storage_offset is_contiguous
+register_hook is_pinned device layout _version output_nr is_leaf data_ptr
+"""
+_NO_OPERATORS = frozenset(_NO_OPERATORS_TEXT.split())
 
 
 #: What Python is told of a tensor: no node of a graph that is traced above autograd.
-_ASKED = frozenset(
-    (
-        "is_floating_point",
-        "is_complex",
-        "is_signed",
-        "is_conj",
-        "is_neg",
-        "is_inference",
-        "is_same_size",
-        "is_distributed",
-        "get_device",
-        "result_type",
-        "can_cast",
-    )
-)
+_ASKED_TEXT = """
+is_floating_point is_complex is_signed is_conj is_neg is_inference is_same_size is_distributed
+get_device result_type can_cast
+"""
+_ASKED = frozenset(_ASKED_TEXT.split())
 
 
 def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> overrides.Result:

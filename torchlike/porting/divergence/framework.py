@@ -93,19 +93,10 @@ def of_torch(torch: Any, optimizer: Any, overrides: Any) -> WatchedFramework:
 
 
 #: Dtypes that NumPy has.
-_NUMPYS = (
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-)
+_NUMPYS_TEXT = """
+float16 float32 float64 complex64 complex128 bool uint8 int8 int16 int32 int64
+"""
+_NUMPYS = tuple(_NUMPYS_TEXT.split())
 
 
 def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any, programs: Any) -> WatchedFramework:

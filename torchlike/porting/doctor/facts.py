@@ -28,32 +28,18 @@ from torchlike.porting.shim import changes, environment
 from torchlike.porting.version import own_version
 
 #: What is often used with torchlike. Plugins bring devices to JAX.
-_COMPANIONS = (
-    "torchvision",
-    "torchaudio",
-    "timm",
-    "transformers",
-    "accelerate",
-    "peft",
-    "lightning",
-    "tensorboard",
-    "joblib",
-    "pytest",
-)
+_COMPANIONS_TEXT = """
+torchvision torchaudio timm transformers accelerate peft lightning tensorboard joblib pytest
+"""
+_COMPANIONS = tuple(_COMPANIONS_TEXT.split())
 _NAME = re.compile(r"[\w.-]+")
 _PLUGINS = re.compile(r"jax-.*(plugin|pjrt)|libtpu|jax-metal")
 #: Variables of others' that change what torchlike does.
-_VARIABLES = (
-    "XLA_FLAGS",
-    "PJRT_NPROC",
-    "NPROC",
-    "OMP_NUM_THREADS",
-    "CUDA_VISIBLE_DEVICES",
-    "PYTHONPATH",
-    "VIRTUAL_ENV",
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-)
+_VARIABLES_TEXT = """
+XLA_FLAGS PJRT_NPROC NPROC OMP_NUM_THREADS CUDA_VISIBLE_DEVICES PYTHONPATH VIRTUAL_ENV LD_PRELOAD
+LD_LIBRARY_PATH
+"""
+_VARIABLES = tuple(_VARIABLES_TEXT.split())
 _SHARED_MEMORY = "/dev/shm"
 
 

@@ -8,15 +8,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 #: What XLA calls collectives.
-COLLECTIVES = (
-    "all-reduce",
-    "all-gather",
-    "reduce-scatter",
-    "all-to-all",
-    "collective-permute",
-    "collective-broadcast",
-    "ragged-all-to-all",
-)
+_COLLECTIVES_TEXT = """
+all-reduce all-gather reduce-scatter all-to-all collective-permute collective-broadcast
+ragged-all-to-all
+"""
+COLLECTIVES = tuple(_COLLECTIVES_TEXT.split())
 _BITS = {
     "pred": 8,
     "s4": 4,

@@ -12,6 +12,11 @@ from torchlike.porting.scan.inference import TENSOR, Inference, Instance, Name
 from torchlike.porting.scan.neighbours import Neighbours
 from torchlike.porting.scan.scopes import FUNCTIONS, Imported, LexicalScope, build
 
+_UNTRIED_TEXT = """
+pytorch_lightning torchmetrics torchtext torch_geometric diffusers gpytorch pyro kornia fairseq
+detectron2 deepspeed apex xformers flash_attn bitsandbytes triton torch_scatter torch_sparse
+torchrl tensordict torchdata torchao botorch monai datasets einops
+"""
 #: Libraries built on PyTorch: known to run through the shim, or not known.
 OTHERS = {
     **dict.fromkeys(("torchvision", "torchaudio"), "runs on the shim, with gaps: docs/shim.md"),
@@ -19,47 +24,14 @@ OTHERS = {
         ("timm", "lightning", "accelerate", "peft", "transformers"),
         "installs on the shim: docs/shim.md",
     ),
-    **dict.fromkeys(
-        (
-            "pytorch_lightning",
-            "torchmetrics",
-            "torchtext",
-            "torch_geometric",
-            "diffusers",
-            "gpytorch",
-            "pyro",
-            "kornia",
-            "fairseq",
-            "detectron2",
-            "deepspeed",
-            "apex",
-            "xformers",
-            "flash_attn",
-            "bitsandbytes",
-            "triton",
-            "torch_scatter",
-            "torch_sparse",
-            "torchrl",
-            "tensordict",
-            "torchdata",
-            "torchao",
-            "botorch",
-            "monai",
-            "datasets",
-            "einops",
-        ),
-        "not known: try it on the shim",
-    ),
+    **dict.fromkeys(_UNTRIED_TEXT.split(), "not known: try it on the shim"),
 }
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPILERS = ("torch.compile", "torch.jit.script", "torch.jit.jit")
-_EXCUSED = (
-    "ImportError",
-    "ModuleNotFoundError",
-    "AttributeError",
-    "NotImplementedError",
-    "Exception",
-)
+_EXCUSED_TEXT = """
+ImportError ModuleNotFoundError AttributeError NotImplementedError Exception
+"""
+_EXCUSED = tuple(_EXCUSED_TEXT.split())
 
 
 def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:

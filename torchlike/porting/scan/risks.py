@@ -11,24 +11,15 @@ from torchlike.porting.scan.scopes import LexicalScope
 _READS = frozenset(("item", "tolist"))
 _NUMBERS = frozenset(("float", "int", "bool"))
 _DEVICES = ("cuda", "mps", "xpu")
-_JOINS = frozenset(
-    (
-        "torch.cat",
-        "torch.concat",
-        "torch.concatenate",
-        "torch.hstack",
-        "torch.vstack",
-        "torch.stack",
-    )
-)
-_PROCESSES = frozenset(
-    (
-        "torch.multiprocessing.spawn",
-        "torch.multiprocessing.Process",
-        "torch.multiprocessing.start_processes",
-        "torch.distributed.init_process_group",
-    )
-)
+_JOINS_TEXT = """
+torch.cat torch.concat torch.concatenate torch.hstack torch.vstack torch.stack
+"""
+_JOINS = frozenset(_JOINS_TEXT.split())
+_PROCESSES_TEXT = """
+torch.multiprocessing.spawn torch.multiprocessing.Process torch.multiprocessing.start_processes
+torch.distributed.init_process_group
+"""
+_PROCESSES = frozenset(_PROCESSES_TEXT.split())
 
 #: name -> (what it means here, the page that says more).
 SAYS = {

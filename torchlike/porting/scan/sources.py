@@ -13,23 +13,11 @@ LARGEST = 8 << 20
 
 _SUFFIXES = (".py", ".pyi", ".ipynb")
 #: Folders that hold other people's programs, or none.
-_NOT_OURS = frozenset(
-    (
-        "__pycache__",
-        "node_modules",
-        "site-packages",
-        ".git",
-        ".hg",
-        ".venv",
-        "venv",
-        ".tox",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".pytest_cache",
-        ".eggs",
-    )
-)
+_NOT_OURS_TEXT = """
+__pycache__ node_modules site-packages .git .hg .venv venv .tox .ipynb_checkpoints .mypy_cache
+.ruff_cache .pytest_cache .eggs
+"""
+_NOT_OURS = frozenset(_NOT_OURS_TEXT.split())
 
 
 class UnreadableError(Exception):

@@ -13,45 +13,20 @@ from typing import Any
 
 from torchlike._runtime.jax_private import lowering
 
-_LAPACK = (
-    "potrf",
-    "geqrf",
-    "orgqr",
-    "ungqr",
-    "syevd",
-    "heevd",
-    "geev",
-    "gesdd",
-    "getrf",
-    "sytrd",
-    "hetrd",
-    "gehrd",
-    "gees",
-    "trsm",
-    "gtsv",
-)
-_CUSOLVER = (
-    "cusolver_getrf",
-    "cusolver_geqrf",
-    "cusolver_orgqr",
-    "cusolver_potrf",
-    "cusolver_syevd",
-    "cusolver_gesvd",
-    "cusolver_gesvdj",
-    "cusolver_sytrd",
-    "cusparse_gtsv2",
-)
-_HIPSOLVER = (
-    "hipsolver_getrf",
-    "hipsolver_geqrf",
-    "hipsolver_orgqr",
-    "hipsolver_potrf",
-    "hipsolver_syevd",
-    "hipsolver_gesvd",
-    "hipsolver_gesvdj",
-    "hipsolver_gesdd",
-    "hipsolver_sytrd",
-)
+_LAPACK_TEXT = """
+potrf geqrf orgqr ungqr syevd heevd geev gesdd getrf sytrd hetrd gehrd gees trsm gtsv
+"""
+_LAPACK = tuple(_LAPACK_TEXT.split())
+_CUSOLVER_TEXT = """
+cusolver_getrf cusolver_geqrf cusolver_orgqr cusolver_potrf cusolver_syevd cusolver_gesvd
+cusolver_gesvdj cusolver_sytrd cusparse_gtsv2
+"""
+_CUSOLVER = tuple(_CUSOLVER_TEXT.split())
+_HIPSOLVER_TEXT = """
+hipsolver_getrf hipsolver_geqrf hipsolver_orgqr hipsolver_potrf hipsolver_syevd hipsolver_gesvd
+hipsolver_gesvdj hipsolver_gesdd hipsolver_sytrd
+"""
+_HIPSOLVER = tuple(_HIPSOLVER_TEXT.split())
 #: Targets that check the shapes of what they get, or that the compiler replaces.
 TARGETS = frozenset(
     {

@@ -90,41 +90,14 @@ class Event(_Event):
         super().__init__("cpu")
 
 
+_ALIKE_TEXT = """
+sse sse2 ssse3 sse4_1 sse4_2 sse4a avx avx2 avx_vnni avx512_bf16 avx512_fp16 avx512_vbmi2
+avx512_vnni avx512_bitalg avx512_vpopcntdq avx512_vp2intersect avx512_4vnniw avx512_4fmaps
+amx_bf16 amx_tile amx_int8 amx_fp16 fma4 f16c popcnt aes clflushopt clwb
+"""
 #: PyTorch's names of instruction sets -> Linux's, on x86-64.
 _X86 = {
-    **{
-        name: name
-        for name in (
-            "sse",
-            "sse2",
-            "ssse3",
-            "sse4_1",
-            "sse4_2",
-            "sse4a",
-            "avx",
-            "avx2",
-            "avx_vnni",
-            "avx512_bf16",
-            "avx512_fp16",
-            "avx512_vbmi2",
-            "avx512_vnni",
-            "avx512_bitalg",
-            "avx512_vpopcntdq",
-            "avx512_vp2intersect",
-            "avx512_4vnniw",
-            "avx512_4fmaps",
-            "amx_bf16",
-            "amx_tile",
-            "amx_int8",
-            "amx_fp16",
-            "fma4",
-            "f16c",
-            "popcnt",
-            "aes",
-            "clflushopt",
-            "clwb",
-        )
-    },
+    **{name: name for name in _ALIKE_TEXT.split()},
     **{f"avx512_{name}": f"avx512{name}" for name in ("f", "cd", "dq", "bw", "vl", "ifma", "vbmi")},
     "sse3": "pni",
     "fma3": "fma",

@@ -73,34 +73,11 @@ real_ufuncs(
 )
 
 #: Elementwise primitives of several operands whose functions broadcast as NumPy does.
-BROADCASTING = frozenset(
-    (
-        "add",
-        "add_any",
-        "sub",
-        "mul",
-        "div",
-        "rem",
-        "max",
-        "min",
-        "pow",
-        "atan2",
-        "nextafter",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "and",
-        "or",
-        "xor",
-        "shift_left",
-        "shift_right_arithmetic",
-        "select_n",
-        "clamp",
-    )
-)
+_BROADCASTING_TEXT = """
+add add_any sub mul div rem max min pow atan2 nextafter eq ne lt le gt ge and or xor shift_left
+shift_right_arithmetic select_n clamp
+"""
+BROADCASTING = frozenset(_BROADCASTING_TEXT.split())
 
 
 @rule("sign")

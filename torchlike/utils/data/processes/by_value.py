@@ -48,23 +48,11 @@ _MADE_BY_A_PROGRAM = 1 << 9
 _GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Attributes that a new class has of itself, or must not take over.
-_OWN = frozenset(
-    (
-        "__dict__",
-        "__weakref__",
-        "__module__",
-        "__qualname__",
-        "_abc_impl",
-        "__slots__",
-        "__new_member__",
-        "_member_map_",
-        "_member_names_",
-        "_member_type_",
-        "_value2member_map_",
-        "_unhashable_values_",
-        "_hashable_values_",
-    )
-)
+_OWN_TEXT = """
+__dict__ __weakref__ __module__ __qualname__ _abc_impl __slots__ __new_member__ _member_map_
+_member_names_ _member_type_ _value2member_map_ _unhashable_values_ _hashable_values_
+"""
+_OWN = frozenset(_OWN_TEXT.split())
 
 
 class Pickler(pickle.Pickler):
