@@ -205,7 +205,7 @@ def test_a_cache_that_grows_is_compiled_for_no_length_but_its_first():
                 assert f.ran_eagerly == (i == 0 or k > 0)
     assert f.compiles == 1
     (message,) = [str(w.message) for w in caught if "no more" in str(w.message)]
-    assert "leaves larger tensors in an object" in message
+    assert "leaves larger tensors or counts in an object" in message
 
 
 def test_a_list_that_grows_in_an_object_is_compiled_for_no_length():
@@ -271,3 +271,52 @@ def test_a_long_chain_of_objects_is_itself():
     compiled = torch.compile(lambda x, link: x + link.x)
     for _ in range(3):
         assert compiled(torch.ones(1), chain()).item() == 2
+
+
+def test_a_counter_that_is_needed_in_python_is_compiled_for_few_values():
+    class Window:
+        def __init__(self):
+            self.n, self.held = 0, torch.zeros(4)
+
+    def f(x, window):
+        window.n += 1
+        window.held = torch.roll(window.held, 1) + x
+        return window.held[: min(window.n, 3)].sum()
+
+    compiled = torch.compile(f)
+    for i in range(3):
+        window, other = Window(), Window()
+        for k in range(8):
+            x = torch.full((1,), float(k))
+            assert compiled(x, window).item() == f(x, other).item()
+            assert described(vars(window)) == described(vars(other))
+            assert compiled.ran_eagerly or i < 2
+    assert compiled.compiles <= 8
+
+
+def test_a_class_with_its_own_way_to_attributes():
+    class Config:
+        def __init__(self):
+            self.scale, self.more = 2.0, 1
+
+        def __getattribute__(self, name):
+            found = object.__getattribute__(self, "__dict__")
+            names = [key for key in found if key == name]
+            return found[names[0]] if names else object.__getattribute__(self, name)
+
+    config = Config()
+
+    class Layer:
+        def __init__(self):
+            self.config, self.held = config, None
+
+        def update(self, x):
+            self.held = x * self.config.scale
+            return self.held
+
+    compiled = torch.compile(lambda x, layer: layer.update(x) + config.more)
+    for _ in range(3):
+        layer = Layer()
+        for _ in range(2):
+            assert compiled(torch.ones(1), layer).item() == 3
+    assert not compiled.ran_eagerly

@@ -93,8 +93,8 @@ class ProgramCache:
         return False
 
     def note_growing(self, key: Any) -> None:
-        """Have calls that differ from one in sizes alone run eagerly."""
-        self._growing.add(without_sizes(without_objects(key, MODES_IN_KEY), MODES_IN_KEY))
+        """Have calls that differ from one in sizes and numbers alone run eagerly."""
+        self._growing.add(_without_numbers(key))
 
     def why_enough(self, key: Any, is_part: bool) -> str:
         """Return why a call with a key, which no program fits, is not to be compiled: for objects
@@ -107,13 +107,12 @@ class ProgramCache:
                 f"it was for {MOST_OBJECTS} objects of one class ({made}) among its arguments, and "
                 "with others it runs eagerly; keep one, or pass the tensors that it holds"
             )
-        sized = without_sizes(alike, MODES_IN_KEY)
-        if not of_key and sized in self._growing:
+        if self._growing and not of_key and _without_numbers(key) in self._growing:
             return (
-                "it leaves larger tensors in an object among its arguments (a cache) at each call: "
+                "it leaves larger tensors or counts in an object among its arguments (a cache): "
                 "such calls run eagerly; a cache of a fixed size is compiled for once"
             )
-        sizes = 0 if of_key else self._sizes[sized]
+        sizes = 0 if of_key else self._sizes[without_sizes(alike, MODES_IN_KEY)]
         if not is_part:
             return self._why_later(key, sizes) if sizes >= MOST_AT_ONCE else ""
         if sizes >= MOST_SIZES:
@@ -153,6 +152,14 @@ class ProgramCache:
         # What the body read may have changed as well, and would have been enough.
         changed = "" if self.latest is None else self.latest.guards.explain(None)
         return " and ".join(filter(None, (changed, reason)))
+
+
+def _without_numbers(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    alike = without_sizes(without_objects(key, MODES_IN_KEY), MODES_IN_KEY)
+    return tuple(
+        leaf[0] if type(leaf) is tuple and len(leaf) == 2 and leaf[0] in (int, float) else leaf
+        for leaf in alike
+    )
 
 
 def fitting(programs: Iterable[Program], call: Call) -> tuple[Program, Any] | None:

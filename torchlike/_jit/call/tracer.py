@@ -69,8 +69,9 @@ class Opens(Exception):
 
 
 class Grows(Exception):
-    """A call leaves tensors of another size in an object among its arguments, and so would each
-    program be for one call alone. All that its trace did is undone; it runs eagerly."""
+    """A call leaves tensors of another size in an object among its arguments, or another number
+    that Python needs: each program would be for one call alone. All that its trace did is undone;
+    it runs eagerly."""
 
 
 class Traced(NamedTuple):
@@ -188,12 +189,22 @@ class FunctionTracer:
         if not run.capture.per_call.unrepeatable:
             if (made := run.makes_lazily()) and self._opened.add_changed(call.leaves, made):
                 return Opens()
-            if self.falls_back_whole and self._numbers.dynamic is not False and run.copies.grow():
+            may_grow = self.falls_back_whole and self._numbers.dynamic is not False
+            if may_grow and (run.copies.grow() or self._counts(call, run)):
                 return Grows()
             results = run.results
             if self.is_part and not (results.cacheable or results.changes_structure):
                 return JitCaptureError(results.why_not)  # nobody asked to compile it for one call
         return PutOff() if self._is_of_first_gradients(call, run) else None
+
+    def _counts(self, call: Call, run: Tracing) -> bool:
+        """Return whether a call changes numbers in objects among its arguments whose values are
+        needed in Python: each would be another program's."""
+        needed = set(run.numbers.static_arguments)
+        needed.update(
+            i for i in range(len(call.leaves)) if self._numbers.is_needed(call.structure, i)
+        )
+        return bool(run.opened and needed) and run.changes_number(needed)
 
     def _is_of_first_gradients(self, call: Call, run: Tracing) -> bool:
         """Return whether a call is the first of its kind, and of those that come it alone finds

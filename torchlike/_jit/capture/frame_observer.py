@@ -447,8 +447,8 @@ class FrameObserver(GuardCollector):
         self._generators = []
         for entered in self._entered.values():
             entered.free = {}  # it would keep the capture's own tensors alive
-        if self._unrooted:
-            self._drop_own()
+        if self._unrooted:  # unseen, since `isinstance` may run a `__getattribute__` of the user's
+            self.unseen(self._drop_own)
         if random.getstate() != self._random:
             self.reasons.append(
                 "it draws from Python's random, whose numbers would be frozen; use torchlike.rand"

@@ -252,7 +252,8 @@ def objects_in(value: Any) -> list[int]:
         if isinstance(x, Tensor) and not vars(x).keys() <= FIELDS:
             return []
         parts = parts_of(x)
-        if isinstance(x, (list, dict)) and (type(x) not in CHANGEABLE or len(parts) != len(x)):
+        is_more = type(x) not in CHANGEABLE or type(x) is defaultdict
+        if isinstance(x, (list, dict)) and (is_more or len(parts) != len(x)):
             return []
         if (parts or type(x) in CHANGEABLE) and not isinstance(x, tuple):
             if id(x) in found:

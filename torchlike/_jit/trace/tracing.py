@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -24,7 +24,14 @@ from torchlike._jit.capture.changes import fixed, numbers_in, put_unseen
 from torchlike._jit.capture.effects import ThreadModes
 from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.replay import ChangesOutside
-from torchlike._jit.capture.scalars import CallValues, Copies, InputContainer, Table, is_device
+from torchlike._jit.capture.scalars import (
+    CallValues,
+    Copies,
+    InputContainer,
+    Number,
+    Table,
+    is_device,
+)
 from torchlike._jit.capture.value_visits import ATOMS
 from torchlike._jit.guards.containers import ItemsGuard
 from torchlike._jit.guards.guard import MISSING, NameGuard, describe, same
@@ -43,6 +50,7 @@ from torchlike._runtime.jax_private.primitives import convert
 from torchlike._runtime.jaxprs import make_jaxpr
 from torchlike._runtime.trees import (
     Made,
+    flatten_arguments,
     flatten_result,
     forget_examples,
     unflatten_call,
@@ -271,7 +279,7 @@ class Tracing:
             self.capture.refused.end_refused()
             observer.settle()
             if self.replays:
-                self.outside.collect(self.only_records)
+                observer.unseen(self.outside.collect, self.only_records)
             leaves, structure = self._flattened(result)
             del result
             if changed := before.changed():
@@ -606,6 +614,15 @@ class Tracing:
             if is_new:
                 found.add(id(g.owner))
         return frozenset(found)
+
+    def changes_number(self, among: Collection[int]) -> bool:
+        """Return whether the body left another number in the place of some leaf of its
+        arguments."""
+        after = flatten_arguments(self.args, self.kwargs, self.opened)[0]
+        if len(after) != len(self._inputs):
+            return False
+        pairs = [(self._inputs[i], after[i]) for i in among]
+        return any(x is not y and (type(y) is Number or not same(x, y)) for x, y in pairs)
 
     def undo_changes(self) -> None:
         """Put Python's objects back as they were, where each call of the program, the first among
