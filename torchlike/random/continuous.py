@@ -61,6 +61,14 @@ def exponential(
                 f"a floating point but you specified {scalar_type(dtype)}"
             )
         raise not_implemented("exponential_cpu", dtype)
+    return exponential_numbers(engine, shape, dtype, lambd)
+
+
+@atomic
+def exponential_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, lambd: float
+) -> np.ndarray:
+    """Draw what `exponential` does, of a rate and a dtype that were checked."""
     factor = -1.0 / lambd
 
     def values(x: np.ndarray) -> np.ndarray:
@@ -93,6 +101,14 @@ def geometric(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float)
         if math.prod(shape) == 0:
             return np.empty(shape, dtype)
         raise not_implemented("geometric_cpu", dtype)
+    return geometric_numbers(engine, shape, dtype, p)
+
+
+@atomic
+def geometric_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float
+) -> np.ndarray:
+    """Draw what `geometric` does, of a probability and a dtype that were checked."""
     log_failure = math.log1p(-p)
 
     def values(x: np.ndarray) -> np.ndarray:
@@ -127,6 +143,14 @@ def cauchy(
                 f"floating point but you specified {c_name(dtype)}"
             )
         raise not_implemented("cauchy_cpu", dtype)
+    return cauchy_numbers(engine, shape, dtype, median, sigma)
+
+
+@atomic
+def cauchy_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, median: float, sigma: float
+) -> np.ndarray:
+    """Draw what `cauchy` does, of parameters and a dtype that were checked."""
 
     def exact(x: np.ndarray) -> np.ndarray:
         return fma64(_each(math.tan, math.pi * (x - 0.5)), sigma, median)
@@ -163,5 +187,13 @@ def log_normal(
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={number(std)}")
     if dtype not in FLOATS and math.prod(shape):
         raise not_implemented("log_normal_cpu", dtype)
+    return log_normal_numbers(engine, shape, dtype, mean, std)
+
+
+@atomic
+def log_normal_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, mean: float, std: float
+) -> np.ndarray:
+    """Draw what `log_normal` does, of parameters and a dtype that were checked."""
     exponents = scalar_normals(engine, math.prod(shape), mean, std)
     return cast(_each(c_exp, exponents), dtype).reshape(shape)

@@ -11,8 +11,8 @@ import functools
 import math
 import secrets
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class Engine:
 
     #: The second value of the last scalar pair, waiting for the next scalar normal.
     cached_normal: float | None
+    #: Fills that take the place of those marked `atomic`, by name; of this engine's there are none.
+    fills: ClassVar[Mapping[str, Callable[..., Any]] | None] = None
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self.lock = threading.RLock()
@@ -270,10 +272,18 @@ def from_state(state: np.ndarray) -> Engine:
 
 
 def atomic(fill: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark ``fill(engine, ...)`` as one draw: the engine's lock is held throughout (0.3 µs)."""
+    """Mark ``fill(engine, ...)`` as one draw: the engine's lock is held throughout (0.3 µs).
+
+    An engine of another kind (a GPU's) has fills of its own by the names of these, in ``fills``.
+    """
+    name = fill.__name__
 
     @functools.wraps(fill)
     def locked(engine: Engine, *args: Any, **kwargs: Any) -> Any:
+        if engine.fills is not None:
+            other = engine.fills.get(name)
+            if other is not None:
+                return other(engine, *args, **kwargs)
         with engine.lock:
             return fill(engine, *args, **kwargs)
 

@@ -39,9 +39,19 @@ def words(key: Any, thread: Any, call: Any) -> Words:
     ``key`` is that of `key_of`, ``thread`` and ``call`` are uint32 of shapes that broadcast.
     """
     thread, call = jnp.broadcast_arrays(jnp.asarray(thread, np.uint32), jnp.asarray(call, np.uint32))
+    return _at(key, thread, call)
+
+
+def words_by_numpy(key: np.ndarray, thread: np.ndarray, call: np.ndarray) -> Words:
+    """Return what `words` does, of NumPy arrays of one shape, by NumPy."""
+    with np.errstate(over="ignore"):
+        return _at(key, thread, call)
+
+
+def _at(key: Any, thread: Any, call: Any) -> Words:
     low = call + key[2]
     carried = (low < call).astype(np.uint32)
-    return _philox(Words(low, key[3] + carried, thread, jnp.zeros_like(thread)), key[0], key[1])
+    return _philox(Words(low, key[3] + carried, thread, thread * np.uint32(0)), key[0], key[1])
 
 
 def _philox(counter: Words, k0: Any, k1: Any) -> Words:

@@ -239,15 +239,14 @@ def dropout_mask(grid: Grid, width: int) -> Sampler:
     return sampler
 
 
-def bernoulli_tensor(n: int, dtype: np.dtype) -> Sampler:
-    """Ones where the uniform number of an element is not above its probability; the operand is
-    these, of shape (n,). A thread makes four neighbouring elements with one call."""
+def coin_units(n: int) -> Sampler:
+    """The uniform number, float32, of each element where there is a probability for each: a thread
+    makes four neighbouring elements with one call."""
 
-    def sampler(key: Any, p: Any) -> Any:
+    def sampler(key: Any) -> Any:
         index = jnp.arange(n, dtype=np.uint32)
         drawn = words(key, index // np.uint32(4), np.uint32(0))
-        u = unit_float(pick((drawn, index % np.uint32(4))))
-        return (u.astype(p.dtype) <= p).astype(dtype)
+        return unit_float(pick((drawn, index % np.uint32(4))))
 
     return sampler
 
@@ -265,3 +264,14 @@ def multinomial_units(rows: int, samples: int) -> Sampler:
     return sampler
 
 
+
+
+def slopes(grid: Grid, dtype: np.dtype) -> Sampler:
+    """Slopes of [lower, upper], each a float64 operand: computed in float64, rounded to ``dtype``
+    after the uniform number and at the end."""
+
+    def sampler(key: Any, lower: Any, upper: Any) -> Any:
+        u = unit(key, grid, dtype).astype(dtype).astype(np.float64)
+        return (u * (upper - lower) + lower).astype(dtype)
+
+    return sampler

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from torchlike.random.cuda.philox import key_of
 from torchlike.random.engine import DEFAULT_SEED, unsigned_seed
 
+#: The fills that draw from a GPU's stream, by name (``fills.py``).
+FILLS: dict[str, Callable[..., Any]] = {}
+
 _STATE = np.dtype([("seed", "<u8"), ("offset", "<i8")])
+
+
+class Stream(Protocol):
+    """What a fill draws from: an engine, or what stands for one where a program is traced, which
+    will draw anew at each of its runs."""
+
+    lock: Any
+
+    def take(self, increment: int) -> Any: ...
+
+    def on_host(self, numbers: Callable[[Stream], Any]) -> Any: ...
 
 
 class PhiloxEngine:
@@ -23,6 +37,9 @@ class PhiloxEngine:
     """
 
     __slots__ = ("_offset", "_seed", "lock")
+
+    #: Takes the place of the CPU's fills (see ``engine.atomic``).
+    fills: ClassVar[Mapping[str, Callable[..., Any]]] = FILLS
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self.lock = threading.RLock()
@@ -38,7 +55,7 @@ class PhiloxEngine:
             self._offset = (self._offset + (increment + 3) // 4 * 4) & ((1 << 64) - 1)
         return key
 
-    def on_host(self, numbers: Callable[[PhiloxEngine], Any]) -> Any:
+    def on_host(self, numbers: Callable[[Stream], Any]) -> Any:
         """Return ``numbers(engine)``, computed on the host: how many a draw takes depends on
         values."""
         with self.lock:
