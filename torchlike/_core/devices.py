@@ -151,6 +151,9 @@ def available(type: str, *, of_all_processes: bool = False) -> list[Any]:
     """Return the JAX devices of this process that serve a PyTorch device type, or those of all
     processes that JAX knows; empty when there are none."""
     type = mapped(type)
+    if platforms.stands_for_gpu():
+        two = {"cuda": 0, "cpu": 1}
+        return jax.local_devices(backend="cpu")[two[type] :][:1] if type in two else []
     if type != "cpu" and not platforms.started() and platforms.only_cpu():
         return []
     for platform in _PLATFORMS.get(type, ()):
@@ -198,7 +201,8 @@ def from_jax(d: Any) -> device:
     """Return the PyTorch-style device of a JAX device."""
     if platforms.is_cpu(d):
         return CPU
-    kind = "cuda" if d.platform in ("gpu", "cuda", "rocm") else "xla"
+    is_gpu = d.platform in ("gpu", "cuda", "rocm") or platforms.stands_for_gpu(d)
+    kind = "cuda" if is_gpu else "xla"
     own = coordination.local_rank()
     return device(kind, d.id if own is None else own)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlike import nn, random
+from torchlike.random.generator import accelerators
 from torchlike._runtime.trees import flatten
 from torchlike.jit._script import (
     ScriptFunction,
@@ -152,7 +153,7 @@ def _first_call(
     """Compile for an example, and compare (unless ``others`` is None) its result and those of the
     others with eager execution."""
     owner = getattr(func, "__self__", func)
-    generator, buffers = random.get_rng_state(), _buffers(owner)
+    states, buffers = (random.get_rng_state(), accelerators.states()), _buffers(owner)
     result = traced(*example[0], **example[1])
     if compiled._tracer.conversion.active:
         warnings.warn(
@@ -164,9 +165,9 @@ def _first_call(
     if others is None:
         return
     for more in [example, *others]:
-        _restore(generator, buffers)
+        _restore(states, buffers)
         found = result if more is example else traced(*more[0], **more[1])
-        _restore(generator, buffers)
+        _restore(states, buffers)
         _compare(func(*more[0], **more[1]), found, tolerance)
 
 
@@ -175,8 +176,9 @@ def _buffers(func: Any) -> list[tuple[Tensor, Tensor]]:
     return [(b, b.detach().clone()) for b in held]
 
 
-def _restore(generator: Any, buffers: list[tuple[Tensor, Tensor]]) -> None:
-    random.set_rng_state(generator)
+def _restore(states: tuple[Any, Any], buffers: list[tuple[Tensor, Tensor]]) -> None:
+    random.set_rng_state(states[0])
+    accelerators.restore(states[1])
     for b, before in buffers:
         b.detach().copy_(before)
 

@@ -7,8 +7,11 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import jax
+
 from torchlike._core import devices, modes
 from torchlike._core.storage import Storage
+from torchlike._runtime import platforms
 from torchlike.random.cuda import fills as _fills  # noqa: F401  (by which its stream is drawn)
 from torchlike.random.cuda.stream import PhiloxEngine
 from torchlike.random.engine import DEFAULT_SEED, Engine
@@ -169,7 +172,10 @@ class _Accelerators:
         self._seed = seed
 
     def states(self) -> dict[int, Any]:
-        """Return the states of those that are made, by index."""
+        """Return the states of all that there are, by index."""
+        if platforms.started() and not platforms.cpu_is_default():
+            for index in range(jax.local_device_count()):
+                self.of(index)
         return {index: made.get_state() for index, made in self._made.items()}
 
     def restore(self, states: dict[int, Any]) -> None:
