@@ -28,7 +28,7 @@ def apply() -> None:
             ``TORCHLIKE_CARD`` names no card.
     """
     for name in CARD.get():
-        cards.choose(name)
+        cards.set_card(name)
     mapping = {}
     for part in DEVICE_MAP.get():
         name, _, other = (text.strip() for text in part.partition("="))

@@ -125,7 +125,7 @@ def _plain(name: str) -> str:
 _chosen: list[Card] = []
 
 
-def choose(name: str | None) -> None:
+def set_card(name: str | None) -> None:
     """Have numbers come as on a card from now on; None ends that. ValueError as for `named`."""
     _chosen[:] = [] if name is None else [named(name)]
 
@@ -137,7 +137,7 @@ def current() -> Card:
         return _chosen[0]
     said = CARD.get()
     if said:
-        choose(said[0])
+        set_card(said[0])
         return _chosen[0]
     found = devices.available("cuda")
     return DEFAULT if not found else _of_device(found[0]) or DEFAULT
