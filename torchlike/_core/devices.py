@@ -152,8 +152,7 @@ def available(type: str, *, of_all_processes: bool = False) -> list[Any]:
     processes that JAX knows; empty when there are none."""
     type = mapped(type)
     if platforms.stands_for_gpu():
-        two = {"cuda": 0, "cpu": 1}
-        return jax.local_devices(backend="cpu")[two[type] :][:1] if type in two else []
+        return platforms.stand_ins(type)
     if type != "cpu" and not platforms.started() and platforms.only_cpu():
         return []
     for platform in _PLATFORMS.get(type, ()):
@@ -201,8 +200,7 @@ def from_jax(d: Any) -> device:
     """Return the PyTorch-style device of a JAX device."""
     if platforms.is_cpu(d):
         return CPU
-    is_gpu = d.platform in ("gpu", "cuda", "rocm") or platforms.stands_for_gpu(d)
-    kind = "cuda" if is_gpu else "xla"
+    kind = "cuda" if platforms.is_gpu(d) else "xla"
     own = coordination.local_rank()
     return device(kind, d.id if own is None else own)
 

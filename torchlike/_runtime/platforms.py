@@ -24,7 +24,6 @@ import jax
 from torchlike._runtime.jax_private import backends
 from torchlike._runtime.patches import at_import, in_processes
 
-
 #: Whether the first of two devices of the CPU stands for a GPU (`stand_for_gpu`).
 _stand_in: list[bool] = [False]
 
@@ -55,6 +54,18 @@ def _has_two_by_flags() -> bool:
 def stands_for_gpu(device: Any = None) -> bool:
     """Return whether a device of the CPU's stands for a GPU: this one, or with None any."""
     return _stand_in[0] and (device is None or (device.platform == "cpu" and device.id == 0))
+
+
+def stand_ins(type: str) -> list[Any]:
+    """Return the devices of the CPU's that serve PyTorch's device type where one stands for a
+    GPU."""
+    gpu, cpu = jax.local_devices(backend="cpu")[:2]
+    return {"cuda": [gpu], "cpu": [cpu]}.get(type, [])
+
+
+def is_gpu(device: Any) -> bool:
+    """Return whether a JAX device is a GPU, or stands for one."""
+    return device.platform in ("gpu", "cuda", "rocm") or stands_for_gpu(device)
 
 
 def started() -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from torchlike import nn, random
-from torchlike.random.generator import accelerators
 from torchlike._runtime.trees import flatten
 from torchlike.jit._script import (
     ScriptFunction,
@@ -17,6 +16,7 @@ from torchlike.jit._script import (
     TopLevelTracedModule,
     of_module,
 )
+from torchlike.random.generator import accelerators
 from torchlike.tensor import Tensor
 
 #: Positional and keyword arguments of a call.

@@ -28,15 +28,17 @@ _of_thread = _OfThread()
 
 
 @contextlib.contextmanager
-def drawing_from(engine: Engine) -> Iterator[None]:
-    """Have the default generator of this thread draw from (and seed) ``engine`` in a `with`
-    block."""
-    before = _of_thread.engine
+def drawing_from(engine: Engine, on_accelerators: dict[int, Any]) -> Iterator[None]:
+    """Have the default generator of this thread draw from (and seed) ``engine`` in a `with` block,
+    and those of accelerators from states that `_Accelerators.states` gave."""
+    before, states = _of_thread.engine, accelerators.states()
     _of_thread.engine = engine
+    accelerators.restore(on_accelerators)
     try:
         yield
     finally:
         _of_thread.engine = before
+        accelerators.restore(states)
 
 
 class Generator:

@@ -155,8 +155,7 @@ class _Then:
 
     def __init__(self, module: Any) -> None:
         self._modes = ThreadModes()
-        self._random = default_generator.engine.mark()
-        self._on_accelerators = accelerators.states()
+        self._random = default_generator.engine.mark(), accelerators.states()
         self._tables = [(m._buffers, dict(m._buffers)) for m in module.modules() if m._buffers]
         buffers = [b for _, table in self._tables for b in table.values() if b is not None]
         self._cells = [(b._storage, _contents(b._storage)) for b in buffers]
@@ -166,18 +165,16 @@ class _Then:
         now, fallback = ThreadModes(), modes.current.module_fallback
         tables = [(table, dict(table)) for table, _ in self._tables]
         cells = [(storage, _contents(storage)) for storage, _ in self._cells]
-        engine, on_accelerators = Engine(0), accelerators.states()
-        engine.go_back(self._random)
-        accelerators.restore(self._on_accelerators)
+        engine = Engine(0)
+        engine.go_back(self._random[0])
         _put(self._tables, self._cells)
         self._modes.restore()
         modes.current.module_fallback = None
         try:
-            with drawing_from(engine):
+            with drawing_from(engine, self._random[1]):
                 return again()
         finally:
             modes.current.module_fallback = fallback
-            accelerators.restore(on_accelerators)
             now.restore()
             _put(tables, cells)
 

@@ -65,9 +65,7 @@ def source_of(generator: Generator | None, at: Tensor | devices.device | None = 
     return generator
 
 
-def draw(
-    generator: Generator | None, fill: Fill, at: Tensor | devices.device | None = None
-) -> Any:
+def draw(generator: Generator | None, fill: Fill, at: Tensor | devices.device | None = None) -> Any:
     """Draw ``fill(engine)`` and return it as an array; while capturing, one that is drawn anew for
     each run: numbers of the CPU's generator are an input of the program, numbers of a GPU's are
     computed in it from a seed and an offset that are. ``at`` is that of `source_of`.
@@ -139,14 +137,14 @@ def for_each_example(parameter: Tensor) -> Tensor:
 
 
 def _draw(source: Generator, fill: Fill) -> Any:
+    capture = modes.current.capture
     if source.is_of_gpu:
-        return _draw_of_gpu(source, fill)
+        return _draw_of_gpu(source, fill, capture)
 
     def numbers() -> np.ndarray:
         with source.engine.lock:
             return fill(source.engine)
 
-    capture = modes.current.capture
     if capture is None:
         if _is_staged():
             return _drawn_at_each_run(numbers, fill)
@@ -156,10 +154,10 @@ def _draw(source: Generator, fill: Fill) -> Any:
     return capture.host_value(numbers)
 
 
-def _draw_of_gpu(source: Generator, fill: Fill) -> Any:
+def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
     """Return what a fill computes from a GPU's stream: at once, or in the program that is traced,
     which takes its place in the stream anew at each run."""
-    engine, capture = source.engine, modes.current.capture
+    engine = source.engine
     if capture is not None:
         source.to_be_undone()
         return fill(_InProgram(engine, capture.host_value))

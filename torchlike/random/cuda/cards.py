@@ -126,7 +126,28 @@ _chosen: list[Card] = []
 
 
 def set_card(name: str | None) -> None:
-    """Have numbers come as on a card from now on; None ends that. ValueError as for `named`."""
+    """Draw accelerators' random numbers as a GPU of this name does, from now on.
+
+    That matters for tensors of more elements than the GPU has threads. It goes before
+    ``TORCHLIKE_CARD``.
+
+    Args:
+      name: a card such as "A100", "RTX 3090" or "T4", in whatever case; its multiprocessors and the
+        threads that each holds, such as "108x2048"; None: the GPU that is here, else an A100.
+
+    Returns:
+      None.
+
+    Raises:
+      ValueError: no card of that name is known.
+
+    Example:
+      >>> torchlike.set_card("T4")
+      >>> g = torch.Generator("cuda").manual_seed(0)
+      >>> torch.rand(40961, generator=g)[-1] == torch.rand(1, generator=g.manual_seed(0))
+      tensor(False)
+      >>> torchlike.set_card(None)
+    """
     _chosen[:] = [] if name is None else [named(name)]
 
 

@@ -18,7 +18,7 @@ from torchlike.random.checks import FLOAT32, FLOAT64, not_implemented, number
 from torchlike.random.cuda import permutation, rejection, samplers
 from torchlike.random.cuda.layout import PER_CALL, Grid, grid, pieces
 from torchlike.random.cuda.samplers import Sampler, run, work_dtype
-from torchlike.random.cuda.stream import FILLS, Stream
+from torchlike.random.cuda.stream import FILLS, WordStream
 from torchlike.random.integers import WIDE
 
 Shape = tuple[int, ...]
@@ -30,7 +30,7 @@ def _fill(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _elementwise(
-    stream: Stream,
+    stream: WordStream,
     shape: Shape,
     dtype: np.dtype,
     sampler: Callable[[Grid, np.dtype], Sampler],
@@ -54,7 +54,7 @@ def _elementwise(
 
 
 def _floats(
-    stream: Stream,
+    stream: WordStream,
     shape: Shape,
     dtype: np.dtype,
     sampler: Callable[[Grid, np.dtype], Sampler],
@@ -67,7 +67,7 @@ def _floats(
 
 @_fill
 def uniform_numbers(
-    stream: Stream, shape: Shape, dtype: np.dtype, from_: float, to: float
+    stream: WordStream, shape: Shape, dtype: np.dtype, from_: float, to: float
 ) -> Any:
     """Numbers of [from, to)."""
     ends = np.array(from_, dtype), np.array(to, dtype)
@@ -77,7 +77,7 @@ def uniform_numbers(
 
 @_fill
 def normal_numbers(
-    stream: Stream, shape: Shape, dtype: np.dtype, mean: float, std: float, contiguous: bool
+    stream: WordStream, shape: Shape, dtype: np.dtype, mean: float, std: float, contiguous: bool
 ) -> Any:
     """Normal numbers, however the tensor lies in memory."""
     return _floats(stream, shape, dtype, samplers.normal, mean, std)
@@ -85,35 +85,35 @@ def normal_numbers(
 
 @_fill
 def log_normal_numbers(
-    stream: Stream, shape: Shape, dtype: np.dtype, mean: float, std: float
+    stream: WordStream, shape: Shape, dtype: np.dtype, mean: float, std: float
 ) -> Any:
     """Return e to the power of normal numbers."""
     return _floats(stream, shape, dtype, samplers.log_normal, mean, std)
 
 
 @_fill
-def exponential_numbers(stream: Stream, shape: Shape, dtype: np.dtype, lambd: float) -> Any:
+def exponential_numbers(stream: WordStream, shape: Shape, dtype: np.dtype, lambd: float) -> Any:
     """Exponential numbers."""
     return _floats(stream, shape, dtype, samplers.exponential, lambd)
 
 
 @_fill
 def cauchy_numbers(
-    stream: Stream, shape: Shape, dtype: np.dtype, median: float, sigma: float
+    stream: WordStream, shape: Shape, dtype: np.dtype, median: float, sigma: float
 ) -> Any:
     """Cauchy numbers."""
     return _floats(stream, shape, dtype, samplers.cauchy, median, sigma)
 
 
 @_fill
-def geometric_numbers(stream: Stream, shape: Shape, dtype: np.dtype, p: float) -> Any:
+def geometric_numbers(stream: WordStream, shape: Shape, dtype: np.dtype, p: float) -> Any:
     """Trials up to a success."""
     return _floats(stream, shape, dtype, samplers.geometric, p)
 
 
 @_fill
 def bernoulli_mask(
-    stream: Stream, shape: Shape, p: float, dtype: np.dtype = FLOAT32, width: int | None = None
+    stream: WordStream, shape: Shape, p: float, dtype: np.dtype = FLOAT32, width: int | None = None
 ) -> Any:
     """True with probability ``p``: of the element-wise kernel of ``dtype``; with a ``width``, of
     the one that dropout has."""
@@ -133,7 +133,7 @@ def bernoulli_mask(
 
 
 @_fill
-def bernoulli(stream: Stream, shape: Shape, dtype: np.dtype, p: float) -> Any:
+def bernoulli(stream: WordStream, shape: Shape, dtype: np.dtype, p: float) -> Any:
     """Ones of probability ``p`` and zeros, as ``dtype``."""
     if dtype.kind == "c" and math.prod(shape):
         raise not_implemented("bernoulli_scalar_cuda_", dtype)
@@ -141,8 +141,8 @@ def bernoulli(stream: Stream, shape: Shape, dtype: np.dtype, p: float) -> Any:
 
 
 @_fill
-def coin_units(stream: Stream, shape: Shape, wide: bool) -> Any:
-    """The uniform numbers, float32, that probabilities of each element are compared with."""
+def coin_units(stream: WordStream, shape: Shape, wide: bool) -> Any:
+    """Draw the uniform numbers, float32, that probabilities of each element are compared with."""
     n = math.prod(shape)
     if not n:
         return np.empty(shape, np.float32)
@@ -151,7 +151,7 @@ def coin_units(stream: Stream, shape: Shape, wide: bool) -> Any:
 
 @_fill
 def integer_numbers(
-    stream: Stream, shape: Shape, dtype: np.dtype, span: int, low: int, wide: bool
+    stream: WordStream, shape: Shape, dtype: np.dtype, span: int, low: int, wide: bool
 ) -> Any:
     """Integers of [low, low + span)."""
     operands = np.array(span & ((1 << 64) - 1), np.uint64), np.array(low, np.int64)
@@ -159,7 +159,7 @@ def integer_numbers(
 
 
 @_fill
-def multinomial_units(stream: Stream, rows: int, samples: int) -> Any:
+def multinomial_units(stream: WordStream, rows: int, samples: int) -> Any:
     """Numbers of (0, 1], float32 (rows, samples), by which a sample with replacement is looked
     up."""
     key = stream.take(((rows - 1) // min(rows, 65535) + 1) * PER_CALL)
@@ -167,12 +167,12 @@ def multinomial_units(stream: Stream, rows: int, samples: int) -> Any:
 
 
 @_fill
-def randperm(stream: Stream, n: int, dtype: np.dtype) -> Any:
-    """A permutation of 0 ... n - 1, shape (n,): sorted by random keys, on the host."""
+def randperm(stream: WordStream, n: int, dtype: np.dtype) -> Any:
+    """Return a permutation of 0 ... n - 1, shape (n,): sorted by random keys, on the host."""
     if n == 0:
         return np.empty(0, dtype)
 
-    def drawn(engine: Stream) -> np.ndarray:
+    def drawn(engine: WordStream) -> np.ndarray:
         bits = permutation.bits_of_keys(n)
         kind = np.dtype(np.int32 if bits <= 32 else np.int64)
         span = (1 << 8 * kind.itemsize) - 1
@@ -184,8 +184,8 @@ def randperm(stream: Stream, n: int, dtype: np.dtype) -> Any:
 
 
 @_fill
-def rrelu_slopes(stream: Stream, x: np.ndarray, lower: float, upper: float) -> Any:
-    """The slope of each element of ``x``: of [lower, upper] where it is not above 0, else 1."""
+def rrelu_slopes(stream: WordStream, x: np.ndarray, lower: float, upper: float) -> Any:
+    """Draw the slope for each of ``x``: of [lower, upper] where it is not above 0; else 1."""
     n, kind = x.size, x.dtype
     if not n:
         return np.ones(x.shape, kind)
@@ -199,24 +199,24 @@ def rrelu_slopes(stream: Stream, x: np.ndarray, lower: float, upper: float) -> A
 
 
 @_fill
-def poisson(stream: Stream, rate: np.ndarray) -> Any:
+def poisson(stream: WordStream, rate: np.ndarray) -> Any:
     """Poisson counts for rates."""
     return stream.on_host(lambda engine: rejection.poisson(engine.take(20), rate))
 
 
 @_fill
-def standard_gamma(stream: Stream, alpha: np.ndarray) -> Any:
+def standard_gamma(stream: WordStream, alpha: np.ndarray) -> Any:
     """Gamma values for concentrations."""
     return stream.on_host(lambda engine: rejection.standard_gamma(engine.take(10), alpha))
 
 
 @_fill
-def dirichlet(stream: Stream, alpha: np.ndarray) -> Any:
+def dirichlet(stream: WordStream, alpha: np.ndarray) -> Any:
     """Points of the simplex for rows of concentrations."""
     return stream.on_host(lambda engine: rejection.dirichlet(engine.take(10), alpha))
 
 
 @_fill
-def binomial(stream: Stream, count: np.ndarray, prob: np.ndarray) -> Any:
+def binomial(stream: WordStream, count: np.ndarray, prob: np.ndarray) -> Any:
     """Numbers of successes: of the CPU's sampler, begun by this stream, not those of a GPU."""
     return stream.on_host(lambda engine: rejection.binomial(engine.take(42), count, prob))

@@ -17,7 +17,7 @@ import numpy as np
 
 from torchlike.random.cuda import cards
 from torchlike.random.cuda.cards import BLOCK
-from torchlike.random.cuda.philox import Words, words
+from torchlike.random.cuda.philox import FourWords, words
 
 #: How much a generator's offset grows by for each call of a thread.
 PER_CALL = 4
@@ -43,7 +43,7 @@ class Grid(NamedTuple):
         """What the generator's offset grows by."""
         return ((self.n - 1) // (self.threads * self.unroll) + 1) * PER_CALL
 
-    def drawn(self, key: Any) -> tuple[Words, Any]:
+    def drawn(self, key: Any) -> tuple[FourWords, Any]:
         """Return the words of the call that made each element, arrays of shape (n,), and which of
         its ``unroll`` numbers the element is (0 to unroll - 1; None: the first of all)."""
         index = jnp.arange(self.n, dtype=np.uint32)
@@ -60,7 +60,7 @@ def grid(n: int, unroll: int = 4) -> Grid:
     return Grid(n, blocks * BLOCK, unroll)
 
 
-def pick(drawn: tuple[Words, Any]) -> Any:
+def pick(drawn: tuple[FourWords, Any]) -> Any:
     """Return the word of each element, of what a grid has drawn with ``unroll`` 4."""
     (x, y, z, w), place = drawn
     if place is None:
@@ -69,7 +69,7 @@ def pick(drawn: tuple[Words, Any]) -> Any:
     return jnp.where(place < 2, low, jnp.where(place == 2, z, w))
 
 
-def pick_pair(drawn: tuple[Words, Any]) -> tuple[Any, Any]:
+def pick_pair(drawn: tuple[FourWords, Any]) -> tuple[Any, Any]:
     """Return the two words of each element, of what a grid has drawn with ``unroll`` 2."""
     (x, y, z, w), place = drawn
     if place is None:

@@ -16,7 +16,7 @@ _WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
 _HALF = np.uint64(32)
 
 
-class Words(NamedTuple):
+class FourWords(NamedTuple):
     """Four words of one call, each an array of uint32."""
 
     x: Any
@@ -33,35 +33,37 @@ def key_of(seed: int, offset: int) -> np.ndarray:
     return np.array([half & 0xFFFFFFFF for half in halves], np.uint32)
 
 
-def words(key: Any, thread: Any, call: Any) -> Words:
+def words(key: Any, thread: Any, call: Any) -> FourWords:
     """Return the words that each ``thread`` gets at its ``call``-th call, counted from 0.
 
     ``key`` is that of `key_of`, ``thread`` and ``call`` are uint32 of shapes that broadcast.
     """
-    thread, call = jnp.broadcast_arrays(jnp.asarray(thread, np.uint32), jnp.asarray(call, np.uint32))
+    thread, call = jnp.broadcast_arrays(
+        jnp.asarray(thread, np.uint32), jnp.asarray(call, np.uint32)
+    )
     return _at(key, thread, call)
 
 
-def words_by_numpy(key: np.ndarray, thread: np.ndarray, call: np.ndarray) -> Words:
+def words_by_numpy(key: np.ndarray, thread: np.ndarray, call: np.ndarray) -> FourWords:
     """Return what `words` does, of NumPy arrays of one shape, by NumPy."""
     with np.errstate(over="ignore"):
         return _at(key, thread, call)
 
 
-def _at(key: Any, thread: Any, call: Any) -> Words:
+def _at(key: Any, thread: Any, call: Any) -> FourWords:
     low = call + key[2]
     carried = (low < call).astype(np.uint32)
-    return _philox(Words(low, key[3] + carried, thread, thread * np.uint32(0)), key[0], key[1])
+    return _philox(FourWords(low, key[3] + carried, thread, thread * np.uint32(0)), key[0], key[1])
 
 
-def _philox(counter: Words, k0: Any, k1: Any) -> Words:
+def _philox(counter: FourWords, k0: Any, k1: Any) -> FourWords:
     c0, c1, c2, c3 = counter
     for _ in range(_ROUNDS):
         high0, low0 = _product(c0, _MULTIPLIERS[0])
         high1, low1 = _product(c2, _MULTIPLIERS[1])
         c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
         k0, k1 = k0 + _WEYL[0], k1 + _WEYL[1]
-    return Words(c0, c1, c2, c3)
+    return FourWords(c0, c1, c2, c3)
 
 
 def _product(a: jax.Array, multiplier: np.uint64) -> tuple[jax.Array, jax.Array]:

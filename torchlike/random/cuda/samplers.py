@@ -248,8 +248,8 @@ def dropout_mask(grid: Grid, width: int) -> Sampler:
 
 
 def coin_units(n: int) -> Sampler:
-    """The uniform number, float32, of each element where there is a probability for each: a thread
-    makes four neighbouring elements with one call."""
+    """Return the uniform number, float32, of each element where each has a probability of its own:
+    a thread makes four neighbouring elements with one call."""
 
     def sampler(key: Any) -> Any:
         index = jnp.arange(n, dtype=np.uint32)
@@ -260,7 +260,7 @@ def coin_units(n: int) -> Sampler:
 
 
 def multinomial_units(rows: int, samples: int) -> Sampler:
-    """The uniform number, float32, that each sample of a row is looked up by: (rows, samples)."""
+    """Return the uniform number, float32, that looks up each sample of a row: (rows, samples)."""
     blocks_wide, blocks_high = (samples - 1) // 128 + 1, min(rows, 65535)
 
     def sampler(key: Any) -> Any:
@@ -270,8 +270,6 @@ def multinomial_units(rows: int, samples: int) -> Sampler:
         return unit_float(words(key, thread, row // np.uint32(blocks_high)).x)
 
     return sampler
-
-
 
 
 def slopes(grid: Grid, dtype: np.dtype) -> Sampler:

@@ -18,7 +18,7 @@ FILLS: dict[str, Callable[..., Any]] = {}
 _STATE = np.dtype([("seed", "<u8"), ("offset", "<i8")])
 
 
-class Stream(Protocol):
+class WordStream(Protocol):
     """What a fill draws from: an engine, or what stands for one where a program is traced, which
     will draw anew at each of its runs."""
 
@@ -26,7 +26,7 @@ class Stream(Protocol):
 
     def take(self, increment: int) -> Any: ...
 
-    def on_host(self, numbers: Callable[[Stream], Any]) -> Any: ...
+    def on_host(self, numbers: Callable[[WordStream], Any]) -> Any: ...
 
 
 class PhiloxEngine:
@@ -55,7 +55,7 @@ class PhiloxEngine:
             self._offset = (self._offset + (increment + 3) // 4 * 4) & ((1 << 64) - 1)
         return key
 
-    def on_host(self, numbers: Callable[[Stream], Any]) -> Any:
+    def on_host(self, numbers: Callable[[WordStream], Any]) -> Any:
         """Return ``numbers(engine)``, computed on the host: how many a draw takes depends on
         values."""
         with self.lock:
