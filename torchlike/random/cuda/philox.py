@@ -41,7 +41,7 @@ def words(key: Any, thread: Any, call: Any) -> FourWords:
     thread, call = jnp.broadcast_arrays(
         jnp.asarray(thread, np.uint32), jnp.asarray(call, np.uint32)
     )
-    return _at(key, thread, call)
+    return _at(jnp.asarray(key), thread, call)
 
 
 def words_by_numpy(key: np.ndarray, thread: np.ndarray, call: np.ndarray) -> FourWords:
