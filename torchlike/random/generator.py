@@ -28,7 +28,7 @@ _of_thread = _OfThread()
 
 
 @contextlib.contextmanager
-def drawing_from(engine: Engine, on_accelerators: dict[int, Any]) -> Iterator[None]:
+def drawing_from(engine: Any, on_accelerators: dict[int, Any]) -> Iterator[None]:
     """Have the default generator of this thread draw from (and seed) ``engine`` in a `with` block,
     and those of accelerators from states that `_Accelerators.states` gave."""
     before, states = _of_thread.engine, accelerators.states()
