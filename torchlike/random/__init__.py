@@ -1,8 +1,9 @@
 """``torch.random``: seeding, states, generators.
 
-PyTorch's numbers, bit for bit: ``engine.py`` is its Mersenne twister on NumPy, and ``generator.py``
-what draws from it. How draws become tensors, and inputs of programs (``dropout``), is in
-`_ops/random/sampling.py`. Imports `_core` and `_runtime`. Begin with ``generator.py``.
+PyTorch's numbers: ``engine.py`` is its Mersenne twister on NumPy, bit for bit, ``cuda/`` its Philox
+for accelerators, and ``generator.py`` what draws from either. How draws become tensors, and inputs
+of programs (``dropout``), is in `_ops/random/sampling.py`. Imports `_core` and `_runtime`. Begin
+with ``generator.py``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike._core.devices import device
+from torchlike._core import devices as _devices
 from torchlike.random.generator import Generator, accelerators, default_generator
 from torchlike.tensor import Tensor
 
@@ -86,7 +87,7 @@ def fork_rng(
     if devices is None:
         states = accelerators.states()
     else:
-        given = [d if isinstance(d, int) else device(d).index or 0 for d in devices]
+        given = [d if isinstance(d, int) else _devices.device(d).index or 0 for d in devices]
         states = {index: accelerators.of(index).get_state() for index in given}
     try:
         yield

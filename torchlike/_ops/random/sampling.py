@@ -1,8 +1,9 @@
-"""How random numbers come to be a tensor's: drawn on the host, in the order of PyTorch's generator.
+"""How random numbers come to be a tensor's, in the order of PyTorch's generators: those of the CPU
+drawn on the host, those of a GPU computed where they are used, from a key.
 
-While a capture runs, a draw becomes an input of the program: the same draw is made again, in the
-same order, before every later run; so a seed gives the same masks and samples eagerly and jitted,
-and the generator advances the same.
+While a capture runs, a draw (of a GPU: its key) becomes an input of the program: the same draw is
+made again, in the same order, before every later run; so a seed gives the same masks and samples
+eagerly and jitted, and the generator advances the same.
 """
 
 from __future__ import annotations
