@@ -6,6 +6,8 @@ import copy
 import io
 import pickle
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -216,6 +218,34 @@ def test_programs_draw_as_eager_code_does():
         for name, draw, result in zip(DRAWS, DRAWS.values(), results, strict=True):
             torch.testing.assert_close(result, draw(g), rtol=1e-5, atol=1e-6, msg=name)
     assert g.get_offset() == moved
+
+
+def test_a_program_is_given_a_key_and_no_numbers():
+    """Of a draw a program takes 16 bytes, and computes the numbers by arithmetic."""
+    g = on(5)
+    step = torch.jit(lambda x: torch.rand(1000, generator=g) * x)
+    step(torch.ones(1000))
+    (program,) = step.programs()
+    given = [(a.shape, a.dtype.name) for a in program.jaxpr().in_avals]
+    assert sorted(given) == [((4,), "uint32"), ((1000,), "float32")]
+    lowered = jax.jit(program.function).trace(*program.avals).lower(lowering_platforms=("cuda",))
+    assert "custom_call" not in lowered.as_text()
+
+
+def test_a_program_of_jax_draws_at_each_run():
+    g = on(5)
+
+    @jax.jit
+    def step(x):
+        drawn = torch.rand(2, generator=g), torch.randperm(4, generator=g)
+        return x, [t.jax() for t in drawn]
+
+    found = [step(jnp.ones(1))[1] for _ in range(2)]
+    assert g.get_offset() == 2 * 12
+    g.manual_seed(5)
+    for rand, order in found:
+        np.testing.assert_array_equal(rand, torch.rand(2, generator=g).numpy())
+        np.testing.assert_array_equal(order, torch.randperm(4, generator=g).numpy())
 
 
 def test_examples_of_a_vmap_draw_together():

@@ -70,8 +70,8 @@ from torchlike.cuda.memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
+from torchlike.cuda.random import _all_generators as _all_generators
 from torchlike.cuda.random import (
-    all_generators,
     get_rng_state,
     get_rng_state_all,
     initial_seed,
@@ -117,7 +117,7 @@ def __getattr__(name: str) -> Any:
     if name == "_initialized":  # what is_initialized() says, asked without the call
         return is_initialized()
     if name == "default_generators":
-        return all_generators()
+        return _all_generators()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 

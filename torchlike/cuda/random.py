@@ -18,7 +18,7 @@ def _generator(device: Any = "cuda") -> Generator:
     return accelerators.of(devices.device(device).index or 0)
 
 
-def all_generators() -> tuple[Generator, ...]:
+def _all_generators() -> tuple[Generator, ...]:
     """Return the generator of each GPU; none without one."""
     return tuple([_generator(index) for index in range(device_count())])
 
@@ -31,7 +31,7 @@ def manual_seed(seed: int) -> None:
 
 def manual_seed_all(seed: int) -> None:
     """Seed all GPUs' generators (nothing without a GPU)."""
-    for generator in all_generators():
+    for generator in _all_generators():
         generator.manual_seed(int(seed))
 
 
@@ -63,7 +63,7 @@ def get_rng_state(device: Any = "cuda") -> Tensor:
 
 def get_rng_state_all() -> list[Tensor]:
     """Return the state of each GPU's generator; none without one."""
-    return [generator.get_state() for generator in all_generators()]
+    return [generator.get_state() for generator in _all_generators()]
 
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:

@@ -161,7 +161,7 @@ def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
     engine = source.engine
     if capture is not None:
         source.to_be_undone()
-        return fill(_InProgram(engine, capture.host_value))
+        return fill(_InProgram(engine, lambda getter, example: capture.host_value(getter)))
     if _is_staged():
         return fill(_InProgram(engine, _called_back))
     made = fill(engine)
@@ -170,30 +170,33 @@ def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
     return made
 
 
-def _called_back(getter: Callable[[], Any]) -> Any:
+def _called_back(getter: Callable[[], Any], example: Callable[[], Any]) -> Any:
     _refuse_within_jax_function()
-    like = getter()
+    like = example()
     return io_callback(getter, jax.ShapeDtypeStruct(like.shape, like.dtype))
 
 
 class _InProgram:
-    """A GPU's stream within a program: what is taken from it is an operand, provided anew at each
-    run by a getter that ``provide`` makes the operand of."""
+    """A GPU's stream within a program: what is taken from it is an operand, which
+    ``provide(getter, example)`` makes of a function that is called at each run. ``example()`` has
+    the shape and dtype of what that gives, and moves nothing."""
 
     __slots__ = ("_engine", "_provide", "lock")
 
     fills = FILLS
 
-    def __init__(self, engine: Any, provide: Callable[[Callable[[], Any]], Any]) -> None:
+    def __init__(self, engine: Any, provide: Callable[..., Any]) -> None:
         self._engine, self._provide, self.lock = engine, provide, engine.lock
 
     def take(self, increment: int) -> Any:
         """Return the key of the next numbers, as ``PhiloxEngine.take``."""
-        return self._provide(lambda: self._engine.take(increment))
+        return self._provide(lambda: self._engine.take(increment), lambda: np.empty(4, np.uint32))
 
     def on_host(self, numbers: Callable[[Any], Any]) -> Any:
         """Return ``numbers(engine)``, computed on the host before each run."""
-        return self._provide(lambda: self._engine.on_host(numbers))
+        return self._provide(
+            lambda: self._engine.on_host(numbers), lambda: numbers(self._engine.copy())
+        )
 
 
 def _is_staged() -> bool:

@@ -19,7 +19,6 @@ from torchlike.random.cuda import permutation, rejection, samplers
 from torchlike.random.cuda.layout import PER_CALL, Grid, grid, pieces
 from torchlike.random.cuda.samplers import Sampler, run, work_dtype
 from torchlike.random.cuda.stream import FILLS, WordStream
-from torchlike.random.integers import WIDE
 
 Shape = tuple[int, ...]
 
@@ -173,11 +172,8 @@ def randperm(stream: WordStream, n: int, dtype: np.dtype) -> Any:
         return np.empty(0, dtype)
 
     def drawn(engine: WordStream) -> np.ndarray:
-        bits = permutation.bits_of_keys(n)
-        kind = np.dtype(np.int32 if bits <= 32 else np.int64)
-        span = (1 << 8 * kind.itemsize) - 1
-        low = int(np.iinfo(kind).min)
-        keys = np.asarray(integer_numbers(engine, (n,), kind, span, low, span >= WIDE))
+        whole, bits = grid(n, 2), permutation.bits_of_keys(n)
+        keys = permutation.random_keys(engine.take(whole.increment), whole, bits)
         return permutation.by_keys(keys, bits, engine.take(n)).astype(dtype)
 
     return stream.on_host(drawn)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlike.random.cuda.layout import Grid
+from torchlike.random.cuda.philox import words_by_numpy
 from torchlike.random.cuda.rejection import Threads
 
 
@@ -15,6 +17,19 @@ def bits_of_keys(n: int) -> int:
     most 64 (Wong, "Random permutations by sorting", 2020)."""
     wanted = math.log2(n - (6 * float(n) * n + 1) / (12 * math.log(0.9)))
     return min(64, math.ceil(wanted))
+
+
+def random_keys(key: Any, grid: Grid, bits: int) -> np.ndarray:
+    """Return what ``random_`` from the smallest to the largest integer gives, which it leaves out:
+    int32, or int64 for more than 32 ``bits``; of a grid whose numbers have 64 bits."""
+    kind = np.dtype(np.int32 if bits <= 32 else np.int64)
+    turn, thread = np.divmod(np.arange(grid.n, dtype=np.uint32), np.uint32(grid.threads))
+    x, y, z, w = words_by_numpy(key, thread, turn // np.uint32(2))
+    first = turn % np.uint32(2) == 0
+    high, low = np.where(first, x, z).astype(np.uint64), np.where(first, y, w)
+    word = (high << np.uint64(32)) | low
+    rest = word % np.uint64((1 << 8 * kind.itemsize) - 1)
+    return (rest.view(np.int64) + np.iinfo(kind).min).astype(kind)
 
 
 def by_keys(keys: np.ndarray, bits: int, key: Any) -> np.ndarray:
