@@ -8,12 +8,13 @@ import numpy as np
 
 from torchlike.random.arithmetic import cast
 from torchlike.random.checks import COMPONENT, FLOAT32, FLOAT64, FLOATS, not_implemented, number
-from torchlike.random.engine import MASK53, Engine, atomic
+from torchlike.random.engine import MASK53, Engine, atomic, by_engine
 from torchlike.random.uniform import chunks, unit_doubles, unit_floats
 
 _TARGETS = (*FLOATS, *map(np.dtype, ("int64", "int32", "int16", "int8", "uint8", "bool")))
 
 
+@by_engine
 @atomic
 def coin_units(engine: Engine, shape: tuple[int, ...], wide: bool) -> np.ndarray:
     """Draw the uniforms of [0, 1) that the probabilities of each element are compared with: 1 where
@@ -23,6 +24,7 @@ def coin_units(engine: Engine, shape: tuple[int, ...], wide: bool) -> np.ndarray
     return x.reshape(shape)
 
 
+@by_engine
 @atomic
 def bernoulli_mask(
     engine: Engine,
@@ -54,6 +56,7 @@ def bernoulli_mask(
     return flat.reshape(shape)
 
 
+@by_engine
 @atomic
 def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float) -> np.ndarray:
     """Draw 1 with probability ``p``, else 0, as ``dtype``: ``bernoulli_(p)``. Draws 2 words an

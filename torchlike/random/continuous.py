@@ -14,7 +14,7 @@ import numpy as np
 from torchlike._core.dtypes import c_name, scalar_type
 from torchlike.random.arithmetic import c_exp, c_log, cast, fma64, rounded_surely
 from torchlike.random.checks import FLOAT64, FLOATS, not_implemented, number
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.normal import scalar_normals
 from torchlike.random.uniform import chunks, unit_doubles
 
@@ -64,7 +64,7 @@ def exponential(
     return exponential_numbers(engine, shape, dtype, lambd)
 
 
-@atomic
+@by_engine
 def exponential_numbers(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, lambd: float
 ) -> np.ndarray:
@@ -104,7 +104,7 @@ def geometric(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float)
     return geometric_numbers(engine, shape, dtype, p)
 
 
-@atomic
+@by_engine
 def geometric_numbers(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float
 ) -> np.ndarray:
@@ -146,7 +146,7 @@ def cauchy(
     return cauchy_numbers(engine, shape, dtype, median, sigma)
 
 
-@atomic
+@by_engine
 def cauchy_numbers(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, median: float, sigma: float
 ) -> np.ndarray:
@@ -190,7 +190,7 @@ def log_normal(
     return log_normal_numbers(engine, shape, dtype, mean, std)
 
 
-@atomic
+@by_engine
 def log_normal_numbers(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, mean: float, std: float
 ) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from torchlike.random.arithmetic import add_scalar, multiply_scalar, round_to
 from torchlike.random.bernoulli import bernoulli, bernoulli_mask
 from torchlike.random.checks import FLOAT32, FLOATS, HALVES, not_implemented, number
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.uniform import unit_doubles
 
 #: -scale * alpha of SELU: the value that alpha dropout puts in place of a dropped one.
@@ -135,6 +135,7 @@ def _affine(kept: np.ndarray, add: float, multiply: float, then_add: float) -> n
     return add_scalar(multiply_scalar(add_scalar(kept, add), multiply), then_add)
 
 
+@by_engine
 @atomic
 def rrelu_slopes(engine: Engine, x: np.ndarray, lower: float, upper: float) -> np.ndarray:
     """Draw the slope of each element of ``x``: uniform on [lower, upper] where x <= 0, else 1.

@@ -78,7 +78,7 @@ class Engine:
 
     #: The second value of the last scalar pair, waiting for the next scalar normal.
     cached_normal: float | None
-    #: Fills that take the place of those marked `atomic`, by name; of this engine's there are none.
+    #: Fills that take the place of those marked `by_engine`, by name; None: these are its own.
     fills: ClassVar[Mapping[str, Callable[..., Any]] | None] = None
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
@@ -272,19 +272,25 @@ def from_state(state: np.ndarray) -> Engine:
 
 
 def atomic(fill: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark ``fill(engine, ...)`` as one draw: the engine's lock is held throughout (0.3 µs).
-
-    An engine of another kind (a GPU's) has fills of its own by the names of these, in ``fills``.
-    """
-    name = fill.__name__
+    """Mark ``fill(engine, ...)`` as one draw: the engine's lock is held throughout (0.3 µs)."""
 
     @functools.wraps(fill)
     def locked(engine: Engine, *args: Any, **kwargs: Any) -> Any:
-        if engine.fills is not None:
-            other = engine.fills.get(name)
-            if other is not None:
-                return other(engine, *args, **kwargs)
         with engine.lock:
             return fill(engine, *args, **kwargs)
 
     return locked
+
+
+def by_engine(fill: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark ``fill(engine, ...)`` as that of this engine alone: another kind (a GPU's) has one of
+    the same name, in its ``fills``."""
+    name = fill.__name__
+
+    @functools.wraps(fill)
+    def chosen(engine: Engine, *args: Any, **kwargs: Any) -> Any:
+        if engine.fills is None:
+            return fill(engine, *args, **kwargs)
+        return engine.fills[name](engine, *args, **kwargs)
+
+    return chosen

@@ -18,7 +18,7 @@ from torchlike.random.checks import (
     limits,
     not_implemented,
 )
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.uniform import chunks
 
 #: A range this wide or wider takes 64-bit words, whatever the dtype.
@@ -192,7 +192,7 @@ def _check_range(first: int, last: int, dtype: np.dtype) -> None:
             )
 
 
-@atomic
+@by_engine
 def integer_numbers(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, span: int, low: int, wide: bool
 ) -> np.ndarray:

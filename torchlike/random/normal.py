@@ -17,7 +17,7 @@ from torchlike.random.checks import (
     check_std,
     not_implemented,
 )
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.uniform import CHUNK, unit_doubles
 
 #: From this many elements on a contiguous tensor is filled in blocks.
@@ -61,7 +61,7 @@ def normal(
     return normal_numbers(engine, shape, dtype, mean, std, contiguous)
 
 
-@atomic
+@by_engine
 def normal_numbers(
     engine: Engine,
     shape: tuple[int, ...],

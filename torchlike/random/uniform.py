@@ -19,7 +19,7 @@ from torchlike.random.checks import (
     not_implemented,
     number,
 )
-from torchlike.random.engine import MASK53, UNIT53, Engine, atomic
+from torchlike.random.engine import MASK53, UNIT53, Engine, atomic, by_engine
 
 #: Elements made at a time: a few arrays of this size stay in the second-level cache, which made
 #: float32 uniforms 2 times as fast as whole-array passes over a million numbers.
@@ -92,7 +92,7 @@ def uniform(
     return uniform_numbers(engine, shape, dtype, from_, to)
 
 
-@atomic
+@by_engine
 def uniform_numbers(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, from_: float, to: float
 ) -> np.ndarray:

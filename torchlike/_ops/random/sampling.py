@@ -74,7 +74,10 @@ def draw(generator: Generator | None, fill: Fill, at: Tensor | devices.device | 
     Inside a ``vmap`` with randomness="different" it is drawn for all examples at once where the
     fill is `Sized`, else once for each, in order.
     """
-    levels, source = boxes.drawing_levels(), source_of(generator, at)
+    levels = boxes.drawing_levels()
+    # Looked at here, for the most frequent call: a look-up less.
+    is_default = generator is None and (at is None or host().is_default)
+    source = default_generator if is_default else source_of(generator, at)
     if not levels:
         return _draw(source, fill)
     sizes = tuple(level.size for level in levels)
@@ -139,7 +142,7 @@ def for_each_example(parameter: Tensor) -> Tensor:
 
 def _draw(source: Generator, fill: Fill) -> Any:
     capture = modes.current.capture
-    if source.is_of_gpu:
+    if source.engine.fills is not None:
         return _draw_of_gpu(source, fill, capture)
 
     def numbers() -> np.ndarray:

@@ -1,5 +1,5 @@
 """The fills of a GPU's stream: each takes the place of the one of the same name that is marked
-`atomic` in ``torchlike.random``, where the engine is a GPU's.
+`by_engine` in ``torchlike.random``, where the engine is a GPU's.
 
 Their parameters have been checked. What a fill returns is an array of JAX's, computed where it is
 used, or of NumPy's while NumPy computes first calls.

@@ -38,7 +38,7 @@ class PhiloxEngine:
 
     __slots__ = ("_offset", "_seed", "lock")
 
-    #: Takes the place of the CPU's fills (see ``engine.atomic``).
+    #: Takes the place of the CPU's fills (see ``engine.by_engine``).
     fills: ClassVar[Mapping[str, Callable[..., Any]]] = FILLS
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
