@@ -33,6 +33,10 @@ def calls(monkeypatch):
     return made
 
 
+#: What the launcher is given where nothing is said.
+_UNSAID = {"as_module": False, "threads": None, "device_map": None, "card": None}
+
+
 @pytest.mark.parametrize(
     ("arguments", "script", "as_module"),
     [
@@ -47,9 +51,13 @@ def calls(monkeypatch):
 )
 def test_arguments_of_the_script_reach_it(calls, arguments, script, as_module):
     assert cli.main(["run", *arguments]) == 0
-    assert calls == [
-        ("run", (script,), {"as_module": as_module, "threads": None, "device_map": None})
-    ]
+    assert calls == [("run", (script,), {**_UNSAID, "as_module": as_module})]
+
+
+def test_a_card_is_named_for_the_script(calls):
+    cli.main(["run", "--device-map", "cuda=cpu", "--card", "T4", "train.py"])
+    said = {"device_map": {"cuda": "cpu"}, "card": "T4"}
+    assert calls == [("run", (["train.py"],), {**_UNSAID, **said})]
 
 
 def test_options_of_run_stand_before_the_script(calls):
@@ -58,7 +66,7 @@ def test_options_of_run_stand_before_the_script(calls):
         (
             "run",
             (["train.py", "--threads", "4"],),
-            {"as_module": False, "threads": 3, "device_map": None},
+            {**_UNSAID, "threads": 3},
         )
     ]
 

@@ -127,6 +127,7 @@ from torchlike.random import (  # noqa: E402
     seed,
     set_rng_state,
 )
+from torchlike.random.cuda.cards import set_card  # noqa: E402
 from torchlike.sparse import _compressed_rules as _compressed_rules  # noqa: E402 - the same for CSR and its kin
 from torchlike.sparse import _names as _sparse_names  # noqa: E402 - registers coalesce, spmm
 from torchlike.sparse import _products as _sparse_products  # noqa: E402 - registers smm and kin

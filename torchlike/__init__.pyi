@@ -184,6 +184,7 @@ from torchlike.random import initial_seed as initial_seed
 from torchlike.random import manual_seed as manual_seed
 from torchlike.random import seed as seed
 from torchlike.random import set_rng_state as set_rng_state
+from torchlike.random.cuda.cards import set_card as set_card
 from torchlike.serialization import load as load
 from torchlike.serialization import save as save
 from torchlike.tensor import from_jax as from_jax

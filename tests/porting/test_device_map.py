@@ -277,3 +277,46 @@ def test_a_map_ends():
     assert torch.device("cuda:1").index == 1
     with pytest.raises(ValueError, match="'gpu' is no device type"):
         devices.map_types({"gpu": "cpu"})
+
+
+CARD = """
+import torch
+assert torch.cuda.get_device_properties(0).multi_processor_count == 40
+torch.manual_seed(0)
+print(torch.rand(2), torch.rand(2, device="cuda"))
+x = torch.ones(8).to("cuda:0")
+kept = torch.nn.functional.dropout(x, 0.5)
+print(kept, torch.cuda.get_rng_state()[8].item(), torch.get_rng_state().numel())
+try:
+    x + torch.ones(8)
+except RuntimeError as error:
+    print(error)
+torch.manual_seed(0)
+torch.rand(1, device="cuda")
+again = torch.compile(torch.nn.functional.dropout)(x, 0.5)
+print(torch.equal(kept, again))
+torch.manual_seed(3)
+leaf = torch.ones(64, device="cuda", requires_grad=True)
+squares = lambda t: torch.nn.functional.dropout(t, 0.5) ** 2
+out = torch.utils.checkpoint.checkpoint(squares, leaf, use_reentrant=False)
+out.sum().backward()
+print(torch.equal(out * 2, leaf.grad))
+"""
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="says what happens on the CPU")
+def test_a_script_has_the_random_numbers_that_it_had_on_a_card(tmp_path):
+    done = run(tmp_path, CARD, "--device-map", "cuda=cpu", "--card", "T4")
+    assert done.returncode == 0, done.stderr
+    assert "in this script (--device-map), with the random numbers of T4" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "tensor([0.4963, 0.7682]) tensor([0.3990, 0.5167], device='cuda:0')"
+    assert lines[1].endswith("], device='cuda:0') 8 5056")
+    assert "Expected all tensors to be on the same device" in lines[2]
+    assert lines[3:] == ["True", "True"]
+
+
+def test_a_card_that_is_none(tmp_path):
+    done = run(tmp_path, "print(1)", "--card", "A1000")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "torchlike: no card 'A1000' is known" in done.stderr

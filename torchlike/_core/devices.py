@@ -134,6 +134,8 @@ def available(type: str, *, of_all_processes: bool = False) -> list[Any]:
     """Return the JAX devices of this process that serve a PyTorch device type, or those of all
     processes that JAX knows; empty when there are none."""
     type = mapped(type)
+    if platforms.stands_for_gpu():
+        return platforms.stand_ins(type)
     if type != "cpu" and not platforms.started() and platforms.only_cpu():
         return []
     for platform in _PLATFORMS.get(type, ()):
@@ -181,7 +183,7 @@ def from_jax(d: Any) -> device:
     """Return the PyTorch-style device of a JAX device."""
     if platforms.is_cpu(d):
         return CPU
-    kind = "cuda" if d.platform in ("gpu", "cuda", "rocm") else "xla"
+    kind = "cuda" if platforms.is_gpu(d) else "xla"
     own = coordination.local_rank()
     return device(kind, d.id if own is None else own)
 

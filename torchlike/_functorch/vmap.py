@@ -15,7 +15,7 @@ from torchlike._extensions.boxed import VmapLevel
 from torchlike._functorch.batch_dims import _add_batch_dim as _add_batch_dim  # for libraries
 from torchlike._functorch.batch_dims import _remove_batch_dim, one_example, same_for_all, whole
 from torchlike._ops.shape.joining import cat
-from torchlike.random.generator import default_generator
+from torchlike.random.generator import accelerators, default_generator
 from torchlike.tensor import Tensor
 from torchlike.utils._pytree import (
     TreeSpec,
@@ -80,11 +80,16 @@ def _flat_vmap(
 
 
 def _drawing_again() -> Callable[[], Any]:
-    """Return a function that resets the default generator to its present state, so that it draws
-    the same numbers once more."""
+    """Return a function that resets the default generators to their present states, so that they
+    draw the same numbers once more."""
     modes.running_capture().refuse('vmap(randomness="same") in chunks', "chunk_size=None")
-    state = default_generator.get_state()
-    return functools.partial(default_generator.set_state, state)
+    state, on_accelerators = default_generator.get_state(), accelerators.states()
+
+    def reset() -> None:
+        default_generator.set_state(state)
+        accelerators.restore(on_accelerators)
+
+    return reset
 
 
 def _get_name(func: Callable[..., Any]) -> str:

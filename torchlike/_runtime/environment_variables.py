@@ -96,6 +96,16 @@ DEVICE_MAP = EnvironmentVariable(
     stands_for="MAP",
 )
 
+CARD = EnvironmentVariable(
+    "TORCHLIKE_CARD",
+    None,
+    "the GPU whose random numbers are drawn on accelerators, such as A100 or 108x2048 "
+    "(multiprocessors, and threads of each), by default the GPU that is here, else an A100; under "
+    "TORCHLIKE_DEVICE_MAP=cuda=cpu a device of the CPU's then stands for the GPU; set by torchlike "
+    "run --card",
+    stands_for="CARD",
+)
+
 LAUNCHER = EnvironmentVariable(
     "TORCHLIKE_LAUNCHER",
     None,
@@ -123,6 +133,7 @@ ALL = (
     CACHE_DIR,
     CHILDREN,
     DEVICE_MAP,
+    CARD,
     LAUNCHER,
     SECRET,
 )

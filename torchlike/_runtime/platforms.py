@@ -22,7 +22,50 @@ from typing import Any
 import jax
 
 from torchlike._runtime.jax_private import backends
-from torchlike._runtime.patches import at_import
+from torchlike._runtime.patches import at_import, in_processes
+
+#: Whether the first of two devices of the CPU stands for a GPU (`stand_for_gpu`).
+_stand_in: list[bool] = [False]
+
+
+def stand_for_gpu() -> None:
+    """Let JAX make two devices of the CPU, and the first of them stand for a GPU: what is "on cuda"
+    and what is on the CPU stay apart, as on a machine that has one. RuntimeError where a backend
+    has started with a single device."""
+    if _stand_in[0]:
+        return
+    if not started():
+        config: Any = jax.config
+        in_processes.STAND_IN.set_option(config, "jax_platforms", "cpu")
+        if not _has_two_by_flags():
+            in_processes.STAND_IN.set_option(config, "jax_num_cpu_devices", 2)
+    if jax.local_device_count("cpu") < 2:
+        raise RuntimeError(
+            "a device of the CPU's cannot stand for a GPU any more: something has been computed "
+            "already. Say so when the program starts, by torchlike run --card or TORCHLIKE_CARD"
+        )
+    _stand_in[0] = True
+
+
+def _has_two_by_flags() -> bool:
+    return "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+
+
+def stands_for_gpu(device: Any = None) -> bool:
+    """Return whether a device of the CPU's stands for a GPU: this one, or with None any."""
+    return _stand_in[0] and (device is None or (device.platform == "cpu" and device.id == 0))
+
+
+def stand_ins(type: str) -> list[Any]:
+    """Return the devices of the CPU's that serve PyTorch's device type where one stands for a
+    GPU."""
+    gpu, cpu = jax.local_devices(backend="cpu")[:2]
+    return {"cuda": [gpu], "cpu": [cpu]}.get(type, [])
+
+
+def is_gpu(device: Any) -> bool:
+    """Return whether a JAX device is a GPU, or stands for one."""
+    return device.platform in ("gpu", "cuda", "rocm") or stands_for_gpu(device)
 
 
 def started() -> bool:
@@ -34,6 +77,8 @@ def started() -> bool:
 def only_cpu() -> bool:
     """Return whether JAX can find no platform but the CPU; False also where only starting would
     tell."""
+    if _stand_in[0]:
+        return False
     config: Any = jax.config  # gets its fields one by one
     said = config.jax_platforms
     return said == "cpu" if said else not _has_plugins()
@@ -48,12 +93,12 @@ def cpu_is_default() -> bool:
 @functools.cache
 def cpu_device() -> Any:
     """Return the CPU, as JAX's device of this process; starts its backend."""
-    return jax.local_devices(backend="cpu")[0]
+    return jax.local_devices(backend="cpu")[int(_stand_in[0])]
 
 
 def is_cpu(device: Any) -> bool:
     """Return whether a JAX device is the CPU."""
-    return device.platform == "cpu"
+    return device.platform == "cpu" and not (_stand_in[0] and device.id == 0)
 
 
 def hide_absent() -> None:

@@ -70,6 +70,7 @@ from torchlike.cuda.memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
+from torchlike.cuda.random import _all_generators as _all_generators
 from torchlike.cuda.random import (
     get_rng_state,
     get_rng_state_all,
@@ -103,8 +104,6 @@ globals().update(_TENSOR_TYPES)
 
 #: Kernels in CUDA source: not supported, and says what to use instead.
 jiterator = SimpleNamespace(**unsupported.functions("cuda.jiterator"))
-#: The generators of the GPUs: there is one generator, on the host.
-default_generators: tuple[Any, ...] = ()
 has_half = True
 has_magma = False
 
@@ -117,6 +116,8 @@ def is_initialized() -> bool:
 def __getattr__(name: str) -> Any:
     if name == "_initialized":  # what is_initialized() says, asked without the call
         return is_initialized()
+    if name == "default_generators":
+        return _all_generators()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 

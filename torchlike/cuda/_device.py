@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torchlike._core import devices
+from torchlike._runtime import platforms
+from torchlike.random.cuda import cards
 
 
 def is_available() -> bool:
@@ -84,7 +86,8 @@ class device_of(device):
 
 def get_device_name(device: Any = None) -> str:
     """Return the GPU's name. AssertionError without one."""
-    return jax_device(device).device_kind
+    found = jax_device(device)
+    return cards.current().name if platforms.stands_for_gpu(found) else found.device_kind
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
@@ -108,9 +111,9 @@ def get_device_properties(device: Any = None) -> DeviceProperties:
     a GPU."""
     gpu = jax_device(device)
     memory = (gpu.memory_stats() or {}).get("bytes_limit", 0)
+    count = getattr(gpu, "core_count", 0)
+    if platforms.stands_for_gpu(gpu):
+        count = cards.current().multiprocessors
     return DeviceProperties(
-        gpu.device_kind,
-        *get_device_capability(device),
-        int(memory),
-        int(getattr(gpu, "core_count", 0)),
+        get_device_name(device), *get_device_capability(device), int(memory), int(count)
     )

@@ -16,6 +16,7 @@ from torchlike.jit._script import (
     TopLevelTracedModule,
     of_module,
 )
+from torchlike.random.generator import accelerators
 from torchlike.tensor import Tensor
 
 #: Positional and keyword arguments of a call.
@@ -152,7 +153,7 @@ def _first_call(
     """Compile for an example, and compare (unless ``others`` is None) its result and those of the
     others with eager execution."""
     owner = getattr(func, "__self__", func)
-    generator, buffers = random.get_rng_state(), _buffers(owner)
+    states, buffers = (random.get_rng_state(), accelerators.states()), _buffers(owner)
     function = getattr(compiled, "__func__", compiled)  # a module's class has its function
     function.at_once = True
     result = traced(*example[0], **example[1])
@@ -164,9 +165,9 @@ def _first_call(
             stacklevel=3,
         )
     for more in [] if others is None else [example, *others]:
-        _restore(generator, buffers)
+        _restore(states, buffers)
         found = result if more is example else traced(*more[0], **more[1])
-        _restore(generator, buffers)
+        _restore(states, buffers)
         _compare(func(*more[0], **more[1]), found, tolerance)
     function.at_once = False
 
@@ -176,8 +177,9 @@ def _buffers(func: Any) -> list[tuple[Tensor, Tensor]]:
     return [(b, b.detach().clone()) for b in held]
 
 
-def _restore(generator: Any, buffers: list[tuple[Tensor, Tensor]]) -> None:
-    random.set_rng_state(generator)
+def _restore(states: tuple[Any, Any], buffers: list[tuple[Tensor, Tensor]]) -> None:
+    random.set_rng_state(states[0])
+    accelerators.restore(states[1])
     for b, before in buffers:
         b.detach().copy_(before)
 

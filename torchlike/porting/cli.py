@@ -98,6 +98,7 @@ def _run(options: argparse.Namespace) -> int:
         as_module=options.module,
         threads=options.threads,
         device_map=options.device_map,
+        card=options.card,
     )
     return 0
 
@@ -218,6 +219,11 @@ def _parser() -> argparse.ArgumentParser:
         type=_device_map,
         metavar="cuda=cpu|tpu",
         help="what devices that the script names mean here",
+    )
+    run.add_argument(
+        "--card",
+        metavar="A100|T4|108x2048",
+        help="draw the random numbers that the script had on this GPU",
     )
     _add_compare(compare_)
     _add_plan(commands)

@@ -1,8 +1,9 @@
 """``torch.random``: seeding, states, generators.
 
-PyTorch's numbers, bit for bit: ``engine.py`` is its Mersenne twister on NumPy, and ``generator.py``
-what draws from it. How draws become tensors, and inputs of programs (``dropout``), is in
-`_ops/random/sampling.py`. Imports `_core` and `_runtime`. Begin with ``generator.py``.
+PyTorch's numbers: ``engine.py`` is its Mersenne twister on NumPy, bit for bit, ``cuda/`` its Philox
+for accelerators, and ``generator.py`` what draws from either. How draws become tensors, and inputs
+of programs (``dropout``), is in `_ops/random/sampling.py`. Imports `_core` and `_runtime`. Begin
+with ``generator.py``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike.random.generator import Generator, default_generator
+from torchlike._core import devices as _devices
+from torchlike.random.generator import Generator, accelerators, default_generator
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -27,10 +29,10 @@ __all__ = [
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator and return it.
+    """Seed the default generators of all devices, and return the CPU's.
 
     Args:
-      seed: an int of at most 64 bits; the CPU's draws that follow are PyTorch's.
+      seed: an int of at most 64 bits; the draws that follow are PyTorch's, of the CPU and of CUDA.
 
     Raises:
       ValueError: outside 64 bits.
@@ -42,12 +44,15 @@ def manual_seed(seed: Any) -> Generator:
       >>> torch.equal(x, torch.rand(3))
       True
     """
+    accelerators.seed_all(int(seed))
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Seed the default generator from the operating system and return the seed."""
-    return default_generator.seed()
+    """Seed the default generators of all devices from the operating system and return the seed."""
+    made = default_generator.seed()
+    accelerators.seed_all(made)
+    return made
 
 
 def initial_seed() -> int:
@@ -73,12 +78,19 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """Restore the default generator after a `with` block to the state that it had before it."""
+    """Restore the default generators after a `with` block to the states that they had before it:
+    the CPU's, and those of ``devices`` (numbers or devices; by default of all accelerators)."""
     if not enabled:
         yield
         return
     state = default_generator.get_state()
+    if devices is None:
+        states = accelerators.states()
+    else:
+        given = [d if isinstance(d, int) else _devices.device(d).index or 0 for d in devices]
+        states = {index: accelerators.of(index).get_state() for index in given}
     try:
         yield
     finally:
         default_generator.set_state(state)
+        accelerators.restore(states)

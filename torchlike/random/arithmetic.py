@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from jax import lax
 
 from torchlike.random.checks import FLOAT64, HALVES
 
@@ -19,6 +20,14 @@ _SMALLEST_NORMAL32 = 2.0**-126
 
 #: Numbers below this are finite in every floating dtype.
 _SURELY_FINITE = 6e4
+
+
+def as_complex(pairs: Any, dtype: np.dtype) -> Any:
+    """Return pairs of reals, along the last axis of an array of NumPy's or of JAX's, as complex
+    numbers of ``dtype``."""
+    if isinstance(pairs, np.ndarray):
+        return np.ascontiguousarray(pairs).view(dtype)[..., 0]
+    return lax.complex(pairs[..., 0], pairs[..., 1])
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,17 +7,37 @@ import math
 import numpy as np
 
 from torchlike.random.arithmetic import cast
-from torchlike.random.checks import COMPONENT, FLOAT64, FLOATS, not_implemented, number
-from torchlike.random.engine import MASK53, Engine, atomic
+from torchlike.random.checks import COMPONENT, FLOAT32, FLOAT64, FLOATS, not_implemented, number
+from torchlike.random.engine import MASK53, Engine, atomic, by_engine
 from torchlike.random.uniform import chunks, unit_doubles, unit_floats
 
 _TARGETS = (*FLOATS, *map(np.dtype, ("int64", "int32", "int16", "int8", "uint8", "bool")))
 
 
+@by_engine
 @atomic
-def bernoulli_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarray:
+def coin_units(engine: Engine, shape: tuple[int, ...], wide: bool) -> np.ndarray:
+    """Draw the uniforms of [0, 1) that the probabilities of each element are compared with: 1 where
+    the number is below. float32, or float64 where the probabilities are (``wide``)."""
+    n = math.prod(shape)
+    x = unit_doubles(engine, n) if wide else unit_floats(engine.words32(n))
+    return x.reshape(shape)
+
+
+@by_engine
+@atomic
+def bernoulli_mask(
+    engine: Engine,
+    shape: tuple[int, ...],
+    p: float,
+    dtype: np.dtype = FLOAT32,
+    width: int | None = None,
+) -> np.ndarray:
     """Draw a mask of bools of ``shape``, True with probability ``p``. Draws 2 words an element, p =
     0 and 1 too.
+
+    A GPU's stream alone asks for the rest: the dtype of what is masked, and where its kernel of
+    dropout does it, how many neighbouring elements that reads at once.
 
     The uniform double x = k * 2**-53 is below p exactly when the integer k is below
     ceil(p * 2**53), so no floats are made.
@@ -36,6 +56,7 @@ def bernoulli_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarr
     return flat.reshape(shape)
 
 
+@by_engine
 @atomic
 def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float) -> np.ndarray:
     """Draw 1 with probability ``p``, else 0, as ``dtype``: ``bernoulli_(p)``. Draws 2 words an

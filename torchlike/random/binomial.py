@@ -10,7 +10,7 @@ import numpy as np
 from torchlike._core.dtypes import scalar_type
 from torchlike.random.arithmetic import c_log
 from torchlike.random.checks import FLOAT32, FLOAT64, FLOATS, not_implemented
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 
 #: log k! minus Stirling's approximation, for k = 0 ... 9.
 _STIRLING_TAIL = (
@@ -27,6 +27,7 @@ _STIRLING_TAIL = (
 )
 
 
+@by_engine
 @atomic
 def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
     """Draw the number of successes in ``count`` trials of probability ``prob``, which broadcast

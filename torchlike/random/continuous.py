@@ -14,7 +14,7 @@ import numpy as np
 from torchlike._core.dtypes import c_name, scalar_type
 from torchlike.random.arithmetic import c_exp, c_log, cast, fma64, rounded_surely
 from torchlike.random.checks import FLOAT64, FLOATS, not_implemented, number
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.normal import scalar_normals
 from torchlike.random.uniform import chunks, unit_doubles
 
@@ -61,6 +61,14 @@ def exponential(
                 f"a floating point but you specified {scalar_type(dtype)}"
             )
         raise not_implemented("exponential_cpu", dtype)
+    return exponential_numbers(engine, shape, dtype, lambd)
+
+
+@by_engine
+def exponential_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, lambd: float
+) -> np.ndarray:
+    """Draw what `exponential` does, of a rate and a dtype that were checked."""
     factor = -1.0 / lambd
 
     def values(x: np.ndarray) -> np.ndarray:
@@ -93,6 +101,14 @@ def geometric(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float)
         if math.prod(shape) == 0:
             return np.empty(shape, dtype)
         raise not_implemented("geometric_cpu", dtype)
+    return geometric_numbers(engine, shape, dtype, p)
+
+
+@by_engine
+def geometric_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float
+) -> np.ndarray:
+    """Draw what `geometric` does, of a probability and a dtype that were checked."""
     log_failure = math.log1p(-p)
 
     def values(x: np.ndarray) -> np.ndarray:
@@ -127,6 +143,14 @@ def cauchy(
                 f"floating point but you specified {c_name(dtype)}"
             )
         raise not_implemented("cauchy_cpu", dtype)
+    return cauchy_numbers(engine, shape, dtype, median, sigma)
+
+
+@by_engine
+def cauchy_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, median: float, sigma: float
+) -> np.ndarray:
+    """Draw what `cauchy` does, of parameters and a dtype that were checked."""
 
     def exact(x: np.ndarray) -> np.ndarray:
         return fma64(_each(math.tan, math.pi * (x - 0.5)), sigma, median)
@@ -163,5 +187,13 @@ def log_normal(
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={number(std)}")
     if dtype not in FLOATS and math.prod(shape):
         raise not_implemented("log_normal_cpu", dtype)
+    return log_normal_numbers(engine, shape, dtype, mean, std)
+
+
+@by_engine
+def log_normal_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, mean: float, std: float
+) -> np.ndarray:
+    """Draw what `log_normal` does, of parameters and a dtype that were checked."""
     exponents = scalar_normals(engine, math.prod(shape), mean, std)
     return cast(_each(c_exp, exponents), dtype).reshape(shape)

@@ -13,8 +13,8 @@ import numpy as np
 
 from torchlike.random.arithmetic import add_scalar, multiply_scalar, round_to
 from torchlike.random.bernoulli import bernoulli, bernoulli_mask
-from torchlike.random.checks import FLOATS, HALVES, not_implemented, number
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.checks import FLOAT32, FLOATS, HALVES, not_implemented, number
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.uniform import unit_doubles
 
 #: -scale * alpha of SELU: the value that alpha dropout puts in place of a dropped one.
@@ -49,8 +49,15 @@ def dropout_scale(dtype: np.dtype, p: float) -> float:
 
 
 @atomic
-def dropout_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarray:
-    """Draw a mask of bools of ``shape``, True where an element is kept.
+def dropout_mask(
+    engine: Engine,
+    shape: tuple[int, ...],
+    p: float,
+    dtype: np.dtype = FLOAT32,
+    width: int | None = None,
+) -> np.ndarray:
+    """Draw a mask of bools of ``shape``, True where an element is kept. ``dtype`` and ``width`` are
+    those of `bernoulli_mask`.
 
     With ``dropout_scale`` this is all of dropout, in a quarter of the bytes of the noise.
     Draws 2 words an element; none for p = 0 and p = 1, where nothing is left to chance.
@@ -61,7 +68,7 @@ def dropout_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarray
     check_dropout_probability(p)
     if p in (0.0, 1.0):
         return np.full(shape, p == 0.0)
-    return bernoulli_mask(engine, shape, 1.0 - p)
+    return bernoulli_mask(engine, shape, 1.0 - p, dtype, width)
 
 
 @atomic
@@ -128,6 +135,7 @@ def _affine(kept: np.ndarray, add: float, multiply: float, then_add: float) -> n
     return add_scalar(multiply_scalar(add_scalar(kept, add), multiply), then_add)
 
 
+@by_engine
 @atomic
 def rrelu_slopes(engine: Engine, x: np.ndarray, lower: float, upper: float) -> np.ndarray:
     """Draw the slope of each element of ``x``: uniform on [lower, upper] where x <= 0, else 1.

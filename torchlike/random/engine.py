@@ -11,8 +11,8 @@ import functools
 import math
 import secrets
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class Engine:
 
     #: The second value of the last scalar pair, waiting for the next scalar normal.
     cached_normal: float | None
+    #: Fills that take the place of those marked `by_engine`, by name; None: these are its own.
+    fills: ClassVar[Mapping[str, Callable[..., Any]] | None] = None
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self.lock = threading.RLock()
@@ -278,3 +280,17 @@ def atomic(fill: Callable[..., Any]) -> Callable[..., Any]:
             return fill(engine, *args, **kwargs)
 
     return locked
+
+
+def by_engine(fill: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark ``fill(engine, ...)`` as that of this engine alone: another kind (a GPU's) has one of
+    the same name, in its ``fills``."""
+    name = fill.__name__
+
+    @functools.wraps(fill)
+    def chosen(engine: Engine, *args: Any, **kwargs: Any) -> Any:
+        if engine.fills is None:
+            return fill(engine, *args, **kwargs)
+        return engine.fills[name](engine, *args, **kwargs)
+
+    return chosen

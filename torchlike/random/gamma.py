@@ -9,13 +9,14 @@ import numpy as np
 
 from torchlike.random.arithmetic import c_log, c_sqrt, round_to
 from torchlike.random.checks import FLOAT32, FLOAT64, not_implemented
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 
 # PyTorch writes these as float32 constants.
 _THIRD = float(np.float32(1.0 / 3.0))
 _SQUEEZE = float(np.float32(0.0331))
 
 
+@by_engine
 @atomic
 def standard_gamma(engine: Engine, alpha: np.ndarray) -> np.ndarray:
     """Draw a Gamma(alpha, 1) value for each ``alpha``, of its shape and dtype; at least the
@@ -32,6 +33,7 @@ def standard_gamma(engine: Engine, alpha: np.ndarray) -> np.ndarray:
     return np.array(_samples(engine, alpha), alpha.dtype).reshape(alpha.shape)
 
 
+@by_engine
 @atomic
 def dirichlet(engine: Engine, alpha: np.ndarray) -> np.ndarray:
     """Draw a point of the simplex for each row (last axis) of ``alpha``, of its shape and dtype.

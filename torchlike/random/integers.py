@@ -18,7 +18,7 @@ from torchlike.random.checks import (
     limits,
     not_implemented,
 )
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.uniform import chunks
 
 #: A range this wide or wider takes 64-bit words, whatever the dtype.
@@ -101,7 +101,7 @@ def randint(
     elif dtype.kind not in "iub":
         raise not_implemented("random_update_from_to", dtype)
     _check_range(low, high - 1, dtype)
-    return _draw(engine, shape, dtype, high - low, low, high - low >= WIDE)
+    return integer_numbers(engine, shape, dtype, high - low, low, high - low >= WIDE)
 
 
 def _full(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -110,7 +110,7 @@ def _full(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray
         if math.prod(shape) == 0:
             return np.empty(shape, dtype)
         raise not_implemented("random_kernel_cpu", dtype)
-    return _draw(engine, shape, dtype, span, 0, dtype in (_INT64, FLOAT64))
+    return integer_numbers(engine, shape, dtype, span, 0, dtype in (_INT64, FLOAT64))
 
 
 def _from(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int) -> np.ndarray:
@@ -135,7 +135,7 @@ def _from(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int) -> 
         raise not_implemented("random_from_to_range_calc", dtype)
     _check_range(low, last, dtype)
     span = last - low + 1
-    return _draw(engine, shape, dtype, span, low, span >= WIDE)
+    return integer_numbers(engine, shape, dtype, span, low, span >= WIDE)
 
 
 def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -144,7 +144,7 @@ def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.
         if dtype.kind in "iu" and dtype not in _UNSIGNED:
             raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
         raise not_implemented(kernel, dtype)
-    return _draw(engine, shape, dtype, 1 << 64, 0, True)
+    return integer_numbers(engine, shape, dtype, 1 << 64, 0, True)
 
 
 def _narrow_low(low: int, dtype: np.dtype) -> int:
@@ -192,7 +192,8 @@ def _check_range(first: int, last: int, dtype: np.dtype) -> None:
             )
 
 
-def _draw(
+@by_engine
+def integer_numbers(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, span: int, low: int, wide: bool
 ) -> np.ndarray:
     """Draw word % span + low in wrapping int64 arithmetic, cast to ``dtype``.

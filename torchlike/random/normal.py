@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from torchlike.random.arithmetic import cast, fma64
+from torchlike.random.arithmetic import as_complex, cast, fma64
 from torchlike.random.block_transform import PIECE, transform
 from torchlike.random.checks import (
     COMPONENT,
@@ -17,7 +17,7 @@ from torchlike.random.checks import (
     check_std,
     not_implemented,
 )
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 from torchlike.random.uniform import CHUNK, unit_doubles
 
 #: From this many elements on a contiguous tensor is filled in blocks.
@@ -54,10 +54,24 @@ def normal(
     if dtype in COMPONENT:
         component = COMPONENT[dtype]
         pairs = normal(engine, (*shape, 2), component, mean, std / math.sqrt(2.0), contiguous)
-        return pairs.view(dtype)[..., 0]
+        return as_complex(pairs, dtype)
     n = math.prod(shape)
     if dtype not in FLOATS and n:
         raise not_implemented("normal_kernel_cpu", dtype)
+    return normal_numbers(engine, shape, dtype, mean, std, contiguous)
+
+
+@by_engine
+def normal_numbers(
+    engine: Engine,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    mean: float,
+    std: float,
+    contiguous: bool,
+) -> np.ndarray:
+    """Draw what `normal` does, of parameters and a floating point dtype that were checked."""
+    n = math.prod(shape)
     if n < BLOCK or not contiguous:
         flat = cast(scalar_normals(engine, n, mean, std), dtype)
     elif dtype == FLOAT64:

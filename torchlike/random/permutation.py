@@ -13,7 +13,7 @@ import numpy as np
 from torchlike._core.dtypes import scalar_type
 from torchlike.random.arithmetic import cast
 from torchlike.random.checks import FLOAT16, FLOAT32, FLOAT64, FLOATS, not_implemented
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 
 #: From (2**32 - 1) // 20 elements on PyTorch uses 64-bit words and the inside-out shuffle.
 LARGE = ((1 << 32) - 1) // 20
@@ -30,6 +30,7 @@ _FLOAT_LIMITS = {
 _INTEGERS = tuple(np.dtype(name) for name in ("int64", "int32", "int16", "int8", "uint8"))
 
 
+@by_engine
 @atomic
 def randperm(engine: Engine, n: int, dtype: np.dtype) -> np.ndarray:
     """Draw a permutation of 0 ... n - 1 as ``dtype``, shape (n,).

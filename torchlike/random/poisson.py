@@ -12,11 +12,12 @@ import numpy as np
 
 from torchlike.random.arithmetic import c_log, cast
 from torchlike.random.checks import FLOATS, not_implemented
-from torchlike.random.engine import Engine, atomic
+from torchlike.random.engine import Engine, atomic, by_engine
 
 _INT64_MIN = -(1 << 63)
 
 
+@by_engine
 @atomic
 def poisson(engine: Engine, rate: np.ndarray) -> np.ndarray:
     """Draw a Poisson count for each rate, in the shape and dtype of ``rate``.

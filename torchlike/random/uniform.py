@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchlike._core.dtypes import scalar_type
-from torchlike.random.arithmetic import cast, fma32, fma64, round_to
+from torchlike.random.arithmetic import as_complex, cast, fma32, fma64, round_to
 from torchlike.random.checks import (
     COMPONENT,
     FLOAT32,
@@ -19,7 +19,7 @@ from torchlike.random.checks import (
     not_implemented,
     number,
 )
-from torchlike.random.engine import MASK53, UNIT53, Engine, atomic
+from torchlike.random.engine import MASK53, UNIT53, Engine, atomic, by_engine
 
 #: Elements made at a time: a few arrays of this size stay in the second-level cache, which made
 #: float32 uniforms 2 times as fast as whole-array passes over a million numbers.
@@ -85,10 +85,18 @@ def uniform(
       NotImplementedError: an integer or boolean dtype.
     """
     if dtype in COMPONENT:
-        return uniform(engine, (*shape, 2), COMPONENT[dtype], from_, to).view(dtype)[..., 0]
+        return as_complex(uniform(engine, (*shape, 2), COMPONENT[dtype], from_, to), dtype)
     if dtype not in FLOATS:
         raise not_implemented("check_uniform_bounds", dtype)
     _check_bounds(from_, to, dtype)
+    return uniform_numbers(engine, shape, dtype, from_, to)
+
+
+@by_engine
+def uniform_numbers(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, from_: float, to: float
+) -> np.ndarray:
+    """Draw what `uniform` does, of a range and a floating point dtype that were checked."""
     flat = np.empty(math.prod(shape), dtype)
     if dtype == FLOAT64:
         _uniform64(engine, flat, float(from_), float(to))

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from torchlike.random.generator import accelerators
 from torchlike.tensor import Tensor
 
 
@@ -56,16 +57,16 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """Return no states: tensors of all devices draw from one generator, the CPU's."""
-    return [], []
+    """Return the accelerators on which tensors among the arguments are, by their numbers, and the
+    states of their generators."""
+    found = {x.device.index or 0 for x in args if isinstance(x, Tensor) and not x.is_cpu}
+    devices = sorted(found)
+    return devices, [accelerators.of(index).get_state() for index in devices]
 
 
 def set_device_states(
     devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
 ) -> None:
-    """Restore what ``get_device_states`` gave. ValueError for states, which it never gives."""
-    if devices or states:
-        raise ValueError(
-            "set_device_states: devices have no random states of their own; "
-            "use torchlike.set_rng_state"
-        )
+    """Restore what ``get_device_states`` gave."""
+    for index, state in zip(devices, states, strict=True):
+        accelerators.of(index).set_state(state)

@@ -27,6 +27,7 @@ from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd.saved import is_no_container, pack, unpack
 from torchlike.random import fork_rng, get_rng_state, set_rng_state
+from torchlike.random.generator import accelerators
 from torchlike.tensor import Tensor, wrap
 
 
@@ -180,7 +181,7 @@ class Region:
             seen.outer, seen._own = None, set()
             return
         if self._preserve:
-            self._rng = get_rng_state()
+            self._rng = get_rng_state(), accelerators.states()
         yield
 
     @contextlib.contextmanager
@@ -218,5 +219,7 @@ class Region:
                 if enabled or is_autocast_enabled(device):
                     stack.enter_context(autocast(device, dtype, enabled))
             if self._rng is not None and not capturing:
-                set_rng_state(self._rng)
+                state, on_accelerators = self._rng
+                set_rng_state(state)
+                accelerators.restore(on_accelerators)
             yield jax.tree_util.tree_unflatten(self._structure, leaves)

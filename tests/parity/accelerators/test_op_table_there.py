@@ -11,6 +11,7 @@ import torchlike
 
 pytest.importorskip("torch")
 import torch
+from gpu_stream import drawing_as_on
 from module_cases import CASES as MODULES
 from module_cases import values_of
 from op_harness import compare, make, resolve, tensors_in
@@ -65,7 +66,8 @@ def test_module(name, jitted, device):
     there = build(torchlike.nn).to(device)
     there.load_state_dict(state)
     found = _outputs_and_gradients(there, inputs, device, jitted)
-    expected = _outputs_and_gradients(here, inputs, "cpu", False)
+    with drawing_as_on("cpu"):
+        expected = _outputs_and_gradients(here, inputs, "cpu", False)
     for ours, theirs in zip(found, expected, strict=True):
         # The loss is a sum of all outputs' squares: what is small beside it has its roundings.
         np.testing.assert_allclose(ours, theirs, rtol=RTOL, atol=2e-5)

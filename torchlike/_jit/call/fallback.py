@@ -18,7 +18,7 @@ from torchlike._core.tape import (
 from torchlike._jit.capture.effects import ThreadModes
 from torchlike._jit.program.node import CompiledNode
 from torchlike.random.engine import Engine
-from torchlike.random.generator import default_generator, drawing_from
+from torchlike.random.generator import accelerators, default_generator, drawing_from
 from torchlike.tensor import Tensor
 
 #: Modules of one function that have programs of their own at most; the oldest is forgotten.
@@ -146,7 +146,7 @@ class _Then:
 
     def __init__(self, module: Any) -> None:
         self._modes = ThreadModes()
-        self._random = default_generator.engine.mark()
+        self._random = default_generator.engine.mark(), accelerators.states()
         self._tables = [(m._buffers, dict(m._buffers)) for m in module.modules() if m._buffers]
         buffers = [b for _, table in self._tables for b in table.values() if b is not None]
         self._cells = [(b._storage, _contents(b._storage)) for b in buffers]
@@ -157,12 +157,12 @@ class _Then:
         tables = [(table, dict(table)) for table, _ in self._tables]
         cells = [(storage, _contents(storage)) for storage, _ in self._cells]
         engine = Engine(0)
-        engine.go_back(self._random)
+        engine.go_back(self._random[0])
         _put(self._tables, self._cells)
         self._modes.restore()
         modes.current.module_fallback = None
         try:
-            with drawing_from(engine):
+            with drawing_from(engine, self._random[1]):
                 return again()
         finally:
             modes.current.module_fallback = fallback

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -34,6 +35,7 @@ from torchlike._ops.random.sampling import (
     in_memory_order,
     refill,
     replace,
+    source_of,
 )
 from torchlike._ops.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._runtime import first_calls
@@ -41,10 +43,12 @@ from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import bernoulli as coins
 from torchlike.random import continuous
 from torchlike.random import uniform as uniforms
+from torchlike.random.cuda.fills import multinomial_units as units_of_samples
 from torchlike.random.multinomial import winners as race_winners
 from torchlike.tensor import Tensor, wrap
 
 _less = first_calls.jit(jnp.less, name="less", inline=AT_ONCE)
+_less_equal = first_calls.jit(jnp.less_equal, name="less_equal", inline=AT_ONCE)
 
 
 def _check_probability(p: float, name: str = "bernoulli_") -> None:
@@ -97,23 +101,25 @@ def _bernoulli_each(
         if not modes.is_capturing():
             values = boxes.innermost(p.detach())._value("bernoulli")
     n, shape = p.numel(), tuple(p.shape)
-    wide = p.dtype.name == "float64"
+    at = p if filled is None else filled
+    of_gpu = source_of(generator, at).is_of_gpu
+    wide = (dtype == np.float64) if of_gpu else p.dtype.name == "float64"
+    kind = np.dtype(np.float64 if wide else np.float32)
 
     def units(size: tuple[int, ...]) -> Any:
-        count = math.prod(size)
-        if wide:
-            return lambda e: uniforms.unit_doubles(e, count).reshape(size)
-        return lambda e: uniforms.unit_floats(e.words32(count)).reshape(size)
+        return lambda e: coins.coin_units(e, size, wide)
 
     if filled is not None and n:
         fill = along_memory(filled, shape, filled._geometry.stride, units)
     else:
         fill = Sized(units, shape)
+    if of_gpu:  # its uniform numbers are of (0, 1]
+        units_drawn = draw(generator, fill, at).astype(kind)
+        return boxes.apply(_less_equal, units_drawn, p._read().astype(kind)).astype(dtype)
     if values is not None and not modes.current.levels:
-        bounds = values if wide else values.astype(np.float32)
-        return draw(generator, lambda e: np.asarray(fill(e) < bounds, dtype, order="C"))
-    bounds = p._read() if wide else p._read().astype(np.float32)
-    return boxes.apply(_less, draw(generator, fill), bounds).astype(dtype)
+        bounds = values.astype(kind)
+        return draw(generator, lambda e: np.asarray(fill(e) < bounds, dtype, order="C"), at)
+    return boxes.apply(_less, draw(generator, fill, at), p._read().astype(kind)).astype(dtype)
 
 
 @composite(pointwise=True, differentiable=False)
@@ -179,6 +185,7 @@ def multinomial(
 
     def sample(input: Tensor) -> Tensor:
         weights = input.detach()._value_now()
+        of_gpu = source_of(generator, input).is_of_gpu
         value_checks.run(_check_weights, [weights], "multinomial")
         if not replacement or num_samples == 1:
             size, kind = tuple(input.shape), input.dtype.numpy
@@ -188,8 +195,11 @@ def multinomial(
                 in_memory_order(
                     size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
                 ),
+                input,
             )
-            index = _by_race(weights, q, num_samples)
+            index = _by_race(weights, q, num_samples, of_gpu)
+        elif of_gpu:
+            index = _with_replacement_of_gpu(weights, num_samples, generator, input)
         else:
             index = _with_replacement(weights, num_samples, generator)
         return wrap(index.astype(np.int64))
@@ -197,17 +207,19 @@ def multinomial(
     return write_out(out, by_values(sample, for_each_example(input)), resizes=True)
 
 
-def _by_race(weights: Any, q: Any, k: int) -> Any:
+def _by_race(weights: Any, q: Any, k: int, of_gpu: bool) -> Any:
     """Return the indices of the ``k`` largest of weight / q. Ties (weights of 0, values of 16 bits)
-    come as PyTorch selects them; compiled, where no host can follow that, the earliest first."""
-    if not modes.is_capturing():
+    come as PyTorch's CPU selects them; compiled, where no host can follow that, and for a GPU, the
+    earliest first."""
+    if not modes.is_capturing() and not of_gpu:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             race = np.asarray(weights) / np.asarray(q)
         rows = race.reshape(-1, race.shape[-1])
         return host_value(race_winners(rows, k).reshape(*race.shape[:-1], k))
+    race = jnp.asarray(weights) / jnp.asarray(q)
     if k == 1:
-        return jnp.argmax(weights / q, axis=-1, keepdims=True)
-    return lax.top_k(weights / q, k)[1]
+        return jnp.argmax(race, axis=-1, keepdims=True)
+    return lax.top_k(race, k)[1]
 
 
 def _check_weights(weights: Any) -> None:
@@ -240,3 +252,24 @@ def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
     cumulative = (cumulative / cumulative[:, -1:]).at[:, -1].set(1).astype(np.float64)
     index = (cumulative[:, None, :] < u[:, :, None]).sum(-1)
     return index.reshape(*weights.shape[:-1], k)
+
+
+def _with_replacement_of_gpu(weights: Any, k: int, generator: Any, at: Tensor) -> Any:
+    """Draw by the running sum of each row's shares, as PyTorch's kernel for a GPU looks them up."""
+    rows = jnp.asarray(weights).reshape(math.prod(weights.shape[:-1]), weights.shape[-1])
+    count = rows.shape[0]
+    if not count:
+        return jnp.zeros((*weights.shape[:-1], k), np.int64)
+    u = jnp.asarray(draw(generator, lambda e: units_of_samples(e, count, k), at))
+    return _looked_up(rows, u).reshape(*weights.shape[:-1], k)
+
+
+@jax.jit
+def _looked_up(rows: Any, u: Any) -> jax.Array:
+    shares = rows / rows.sum(-1, keepdims=True)
+    cumulative = jnp.cumsum(shares, -1)
+    found = jax.vmap(jnp.searchsorted)(cumulative, u.astype(rows.dtype))
+    # From a share of nothing, or beyond the last, to the one before it that has some.
+    places = jnp.arange(rows.shape[1], dtype=np.int64)
+    last = lax.cummax(jnp.where(shares > 0, places, 0), axis=1)
+    return jnp.take_along_axis(last, jnp.minimum(found, rows.shape[1] - 1), axis=1)

@@ -14,7 +14,7 @@ from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Operand, Scalar, require_tensor
 from torchlike._extensions import boxes
 from torchlike._ops.memory_order import strides_like
-from torchlike._ops.random.sampling import draw
+from torchlike._ops.random.sampling import draw, source_of
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import dropout as noise
@@ -68,31 +68,55 @@ def check_floating(input: Tensor, result: dtypes.dtype) -> None:
         )
 
 
-def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
+def _like(
+    input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray], width: int | None
+) -> Any:
     """Draw an array of the input's shape, in the order of its memory.
 
-    PyTorch fills ``empty_like(input)``, so a transposed input has its noise along its memory.
+    PyTorch fills ``empty_like(input)``, so a transposed input has its noise along its memory; but
+    the kernel of CUDA whose threads read one element at once goes by indices.
     """
     size, stride, _ = input._geometry
-    if not views.is_contiguous(size, stride):
+    if width != 1 and not views.is_contiguous(size, stride):
         order = views.dense_order(size, strides_like(input._geometry))
         if order != tuple(range(len(size))):
             inner, back = tuple(size[d] for d in order), np.argsort(order)
-            return draw(None, lambda e: np.ascontiguousarray(made(e, inner).transpose(back)))
-    return draw(None, lambda e: made(e, size))
+            return draw(None, lambda e: _in_order(made(e, inner).transpose(back)), input)
+    return draw(None, lambda e: made(e, size), input)
 
 
-def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None) -> Any:
-    """Draw a mask of bools, True where an element is kept; of ``shape``, or like ``input``."""
+def _in_order(noise: Any) -> Any:
+    return np.ascontiguousarray(noise) if isinstance(noise, np.ndarray) else noise
+
+
+def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None, width: int | None = None) -> Any:
+    """Draw a mask of bools, True where an element is kept; of ``shape``, or like ``input``.
+    ``width`` is that of `bernoulli_mask`."""
+    kind = input.dtype.numpy
     if shape is None:
-        return _like(input, lambda e, size: noise.dropout_mask(e, size, p))
-    return draw(None, lambda e: noise.dropout_mask(e, shape, p))
+        return _like(input, lambda e, size: noise.dropout_mask(e, size, p, kind, width), width)
+    return draw(None, lambda e: noise.dropout_mask(e, shape, p, kind), input)
+
+
+def _width(input: Tensor) -> int | None:
+    """Return how many neighbouring elements a thread of PyTorch's dropout on CUDA reads at once: 16
+    bytes, or the half of it and so on where the tensor's size or place in memory needs that. None
+    where the numbers are the CPU's."""
+    if not source_of(None, input).is_of_gpu:
+        return None
+    width, n = 16 // input.dtype.itemsize, input.numel()
+    if not views.is_dense(input._geometry):
+        return 1
+    while width > 1 and (n % width or input._geometry.offset % width):
+        width //= 2
+    return width
 
 
 def keep_mask(input: Tensor, p: float) -> np.ndarray:
     """Draw a mask of bools like ``input``, True with probability 1 - p; drawn also where p is 0 or
     1."""
-    return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p))
+    kind, width = input.dtype.numpy, _width(input)
+    return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p, kind, width), width)
 
 
 #: Eager code calls it for each mask: uncompiled at first, as operations are.
@@ -107,7 +131,8 @@ def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) 
         check_floating(input, input.dtype)
     if p == 1.0 or input.is_meta:
         return apply_noise.spec.in_place(input, 0.0) if inplace else apply_noise(input, 0.0)
-    kept, scale = wrap(_mask(input, p, shape)), noise.dropout_scale(input.dtype.numpy, p)
+    width = _width(input) if shape is None and not inplace else None
+    kept, scale = wrap(_mask(input, p, shape, width)), noise.dropout_scale(input.dtype.numpy, p)
     run = apply_mask.spec.in_place if inplace else apply_mask
     return run(input, kept, scale)
 

@@ -227,7 +227,11 @@ def normal(
     if out is not None:
         _require_float(out.dtype.numpy, "normal_kernel_cpu")
     z = wrap(
-        draw(generator, Sized(lambda s: lambda e: normals.normal(e, s, kind, 0.0, scale), shape))
+        draw(
+            generator,
+            Sized(lambda s: lambda e: normals.normal(e, s, kind, 0.0, scale), shape),
+            tensors[0],
+        )
     )
     with modes.unrecorded():
         # Detached: nothing of the parameters' tangents is in a sample either.

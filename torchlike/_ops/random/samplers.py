@@ -33,7 +33,7 @@ def _drawn(
         def numbers(engine: Engine) -> np.ndarray:
             return fill(engine, *values)
 
-        return wrap(draw(generator, numbers))
+        return wrap(draw(generator, numbers, parameters[0]))
 
     return by_values(sample, *parameters)
 

@@ -1,8 +1,9 @@
-"""How random numbers come to be a tensor's: drawn on the host, in the order of PyTorch's generator.
+"""How random numbers come to be a tensor's, in the order of PyTorch's generators: those of the CPU
+drawn on the host, those of a GPU computed where they are used, from a key.
 
-While a capture runs, a draw becomes an input of the program: the same draw is made again, in the
-same order, before every later run; so a seed gives the same masks and samples eagerly and jitted,
-and the generator advances the same.
+While a capture runs, a draw (of a GPU: its key) becomes an input of the program: the same draw is
+made again, in the same order, before every later run; so a seed gives the same masks and samples
+eagerly and jitted, and the generator advances the same.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from torchlike._ops.memory_order import strides_like
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.jax_private.tracing import trace_state_clean
+from torchlike.random.cuda.stream import FILLS
 from torchlike.random.engine import Engine
-from torchlike.random.generator import Generator, default_generator
+from torchlike.random.generator import Generator, default_generator, default_of
 from torchlike.tensor import Tensor, wrap
 
-Fill = Callable[[Engine], np.ndarray]
+Fill = Callable[[Any], Any]
 
 
 class Sized:
@@ -52,25 +54,42 @@ class Sized:
         return self.of(self.size)(engine)
 
 
-def draw(generator: Generator | None, fill: Fill) -> Any:
-    """Draw ``fill(engine)`` and return it as an array; while capturing, an input that is drawn anew
-    for each run.
+def source_of(generator: Generator | None, at: Tensor | devices.device | None = None) -> Generator:
+    """Return the generator that is drawn from: the default one of the device ``at`` (of a tensor's)
+    where none is given. TypeError for what is no generator."""
+    if generator is None:
+        if at is None or host().is_default:
+            return default_generator
+        return default_of(at.device if isinstance(at, Tensor) else at)
+    if not isinstance(generator, Generator):
+        raise TypeError(f"generator must be a torch.Generator, not {type(generator).__name__}")
+    return generator
+
+
+def draw(generator: Generator | None, fill: Fill, at: Tensor | devices.device | None = None) -> Any:
+    """Draw ``fill(engine)`` and return it as an array; while capturing, one that is drawn anew for
+    each run: numbers of the CPU's generator are an input of the program, numbers of a GPU's are
+    computed in it from a seed and an offset that are. ``at`` is that of `source_of`.
 
     Inside a ``vmap`` with randomness="different" it is drawn for all examples at once where the
     fill is `Sized`, else once for each, in order.
     """
     levels = boxes.drawing_levels()
+    # Looked at here, for the most frequent call: a look-up less.
+    is_default = generator is None and (at is None or host().is_default)
+    source = default_generator if is_default else source_of(generator, at)
     if not levels:
-        return _draw(generator, fill)
+        return _draw(source, fill)
     sizes = tuple(level.size for level in levels)
 
-    def rows(engine: Engine) -> np.ndarray:
+    def rows(engine: Any) -> Any:
         if isinstance(fill, Sized):
             return fill.of((*sizes, *fill.size))(engine)
-        stacked = np.stack([fill(engine) for _ in range(math.prod(sizes))])
+        each = [fill(engine) for _ in range(math.prod(sizes))]
+        stacked = (jnp if source.is_of_gpu else np).stack(each)
         return stacked.reshape(*sizes, *stacked.shape[1:])
 
-    made = wrap(_draw(generator, rows))
+    made = wrap(_draw(source, rows))
     for level in levels:
         made = wrap(boxes.Batched(level, made))
     return made._value_now()
@@ -121,16 +140,15 @@ def for_each_example(parameter: Tensor) -> Tensor:
     return made
 
 
-def _draw(generator: Generator | None, fill: Fill) -> Any:
-    source = default_generator if generator is None else generator
-    if not isinstance(source, Generator):
-        raise TypeError(f"generator must be a torch.Generator, not {type(source).__name__}")
+def _draw(source: Generator, fill: Fill) -> Any:
+    capture = modes.current.capture
+    if source.engine.fills is not None:
+        return _draw_of_gpu(source, fill, capture)
 
     def numbers() -> np.ndarray:
         with source.engine.lock:
             return fill(source.engine)
 
-    capture = modes.current.capture
     if capture is None:
         if _is_staged():
             return _drawn_at_each_run(numbers, fill)
@@ -138,6 +156,50 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
         return host_value(numbers()) if host().is_default else jax.device_put(numbers())
     source.to_be_undone()
     return capture.per_call_value(numbers)
+
+
+def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
+    """Return what a fill computes from a GPU's stream: at once, or in the program that is traced,
+    which takes its place in the stream anew at each run."""
+    engine = source.engine
+    if capture is not None:
+        source.to_be_undone()
+        return fill(_InProgram(engine, lambda getter, example: capture.host_value(getter)))
+    if _is_staged():
+        return fill(_InProgram(engine, _called_back))
+    made = fill(engine)
+    if isinstance(made, np.ndarray):
+        return host_value(made) if host().is_default else jax.device_put(made)
+    return made
+
+
+def _called_back(getter: Callable[[], Any], example: Callable[[], Any]) -> Any:
+    _refuse_within_jax_function()
+    like = example()
+    return io_callback(getter, jax.ShapeDtypeStruct(like.shape, like.dtype))
+
+
+class _InProgram:
+    """A GPU's stream within a program: what is taken from it is an operand, which
+    ``provide(getter, example)`` makes of a function that is called at each run. ``example()`` has
+    the shape and dtype of what that gives, and moves nothing."""
+
+    __slots__ = ("_engine", "_provide", "lock")
+
+    fills = FILLS
+
+    def __init__(self, engine: Any, provide: Callable[..., Any]) -> None:
+        self._engine, self._provide, self.lock = engine, provide, engine.lock
+
+    def take(self, increment: int) -> Any:
+        """Return the key of the next numbers, as ``PhiloxEngine.take``."""
+        return self._provide(lambda: self._engine.take(increment), lambda: np.empty(4, np.uint32))
+
+    def on_host(self, numbers: Callable[[Any], Any]) -> Any:
+        """Return ``numbers(engine)``, computed on the host before each run."""
+        return self._provide(
+            lambda: self._engine.on_host(numbers), lambda: numbers(self._engine.copy())
+        )
 
 
 def _is_staged() -> bool:
@@ -150,17 +212,22 @@ def _drawn_at_each_run(numbers: Callable[[], np.ndarray], fill: Fill) -> Any:
     """Return the numbers as a callback to the host: the generator advances at each run of the
     program.
 
-    RuntimeError in a function given to ``from_jax_function``: its backward pass runs the function
-    again, and would draw others.
+    RuntimeError in a function given to ``from_jax_function``.
     """
+    _refuse_within_jax_function()
+    like = fill(Engine())  # by an engine of nobody's, for shape and dtype
+    return io_callback(numbers, jax.ShapeDtypeStruct(like.shape, like.dtype))
+
+
+def _refuse_within_jax_function() -> None:
+    """Refuse, with RuntimeError, a draw in a function given to ``from_jax_function``: its backward
+    pass runs the function again, and would draw others."""
     if modes.current.within_jax_function:
         raise RuntimeError(
             "random numbers of torchlike within a function given to from_jax_function: its "
             "backward pass would draw others. Draw them outside and pass them as an argument, or "
             "use jax.random with a key"
         )
-    like = fill(Engine())  # by an engine of nobody's, for shape and dtype
-    return io_callback(numbers, jax.ShapeDtypeStruct(like.shape, like.dtype))
 
 
 def in_memory_order(
@@ -273,7 +340,7 @@ def refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], n
         _check_mapped(t)
     if t.numel() and not t.is_meta:
         size, stride, _ = t._geometry
-        replace(t, draw(generator, along_memory(t, size, stride, fill)), node)
+        replace(t, draw(generator, along_memory(t, size, stride, fill), t), node)
     return t
 
 
@@ -317,11 +384,12 @@ def make(
 ) -> Tensor:
     """Draw a tensor of random numbers and return it, or ``out`` with them; on the meta device none
     are drawn."""
-    if devices.resolve(device).type == "meta":
+    there = devices.resolve(device) if out is None else out.device
+    if there.type == "meta":
         array: Any = MetaArray(size, dtype)
     else:
         with allocating(size, dtype):
-            array = draw(generator, fill)
+            array = draw(generator, fill, there)
     return finish_into(out, array, device, requires_grad, layout, each=each)
 
 

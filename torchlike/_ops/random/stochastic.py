@@ -28,7 +28,7 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
     if type(cell) is boxes.Batched and cell.batched:
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     values = input.detach()._value("rrelu in training", "leaky_relu, or call it outside the jit")
-    return wrap(draw(generator, lambda e: rrelu_slopes(e, np.asarray(values), lower, upper)))
+    return wrap(draw(generator, lambda e: rrelu_slopes(e, np.asarray(values), lower, upper), input))
 
 
 def _rrelu(

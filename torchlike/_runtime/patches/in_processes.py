@@ -53,6 +53,15 @@ DEVICE_MAP = DeclaredPatch(
     files=("porting/device_map.py",),
     permanent="the command runs nothing else",
 )
+STAND_IN = DeclaredPatch(
+    "stand-in",
+    "JAX's options `jax_platforms` is `cpu` and `jax_num_cpu_devices` is 2",
+    when="`torchlike run --device-map cuda=cpu --card A100`",
+    why="the first device of the CPU's stands for the GPU, so that what is drawn there is known",
+    files=("_runtime/platforms.py",),
+    seen="JAX 0.10.2 to 0.11.2",
+    permanent="the command runs nothing else",
+)
 SIGNALS = DeclaredPatch(
     "launcher-signals",
     "Handlers of SIGINT, SIGTERM and others",
