@@ -164,7 +164,7 @@ def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
     engine = source.engine
     if capture is not None:
         source.to_be_undone()
-        return fill(_InProgram(engine, lambda getter, example: capture.host_value(getter)))
+        return fill(_InProgram(engine, lambda getter, example: capture.per_call_value(getter)))
     if _is_staged():
         return fill(_InProgram(engine, _called_back))
     made = fill(engine)
