@@ -45,6 +45,17 @@ class StandIn:
 
     Defining a subclass registers it. Methods that take ``arrays`` get the operands of a call as
     compiled forms would: arrays, numbers, None and StandIns, some of them of other kinds.
+
+    Attributes:
+      precedence: of several kinds among the operands of a call, that of the greatest precedence
+        takes it.
+      run_op: ``run_op(spec, operands, statics, lengths)`` of a kind that has rules for ops by their
+        names.
+      has_values: whether operands of this kind have values that a check could look at.
+      has_memory: whether there is memory that could be shown, or written to.
+      has_address: whether a tensor that holds it has an address.
+      adds_anew: whether its sum with an array is of another kind, and not written where the array
+        was.
     """
 
     __slots__ = ("dtype", "shape")
@@ -53,17 +64,11 @@ class StandIn:
     dtype: np.dtype
     device: devices.device
 
-    #: Of several kinds among the operands of a call, that of the greatest precedence takes it.
     precedence: ClassVar[int] = 0
-    #: ``run_op(spec, operands, statics, lengths)`` of a kind that has rules for ops by their names.
     run_op: ClassVar[Callable[..., Any] | None] = None
-    #: Whether operands of this kind have values that a check could look at.
     has_values: ClassVar[bool] = False
-    #: Whether there is memory that could be shown, or written to.
     has_memory: ClassVar[bool] = True
-    #: Whether a tensor that holds it has an address.
     has_address: ClassVar[bool] = True
-    #: Whether its sum with an array is of another kind, and not written where the array was.
     adds_anew: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:

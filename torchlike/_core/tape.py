@@ -39,32 +39,39 @@ class _EdgeFields(NamedTuple):
 
 
 class GradientEdge(_EdgeFields):
-    """An edge as users hold it (``autograd.graph.get_gradient_edge``)."""
+    """An edge as users hold it (``autograd.graph.get_gradient_edge``).
 
-    #: Shape and dtype of what flows along it, where that is known. It is no field: edges are equal
-    #: where node and output are, however they were made.
+    Attributes:
+      aval: shape and dtype of what flows along it, where that is known. It is no field: edges are
+        equal where node and output are, however they were made.
+    """
+
     aval: Any = None
 
 
 class _Saving(threading.local):
-    """How nodes keep what they save, where they do not simply keep it (autograd/saved.py)."""
+    """How nodes keep what they save, where they do not simply keep it (autograd/saved.py).
 
-    #: Makes a node in OpNode's place; None is the ordinary way.
+    Attributes:
+      make: makes a node in OpNode's place; None is the ordinary way.
+      hooks: pairs of hooks (pack, unpack), outermost first; the last is the one called.
+      selecting: what is told of each recorded op, and may know its result (utils/selective.py), or
+        None.
+      refusal: why hooks are forbidden now, or None.
+      strict: strict mode: backward refuses what was written in place after it was saved.
+      target: in strict mode: the tensor that an in-place op is about to write.
+      finishing: whether the op that saves has something to do afterwards that PyTorch's does
+        before: a checkpoint's second run does not end at what it saves, then.
+      arriving: gradients that arrived at the node whose saved tensors are being unpacked.
+    """
+
     make: Callable[..., Any] | None = None
-    #: Pairs of hooks (pack, unpack), outermost first; the last is the one called.
     hooks: tuple[tuple[Hook, Hook], ...] = ()
-    #: What is told of each recorded op, and may know its result (utils/selective.py), or None.
     selecting: Any = None
-    #: Why hooks are forbidden now, or None.
     refusal: str | None = None
-    #: Strict mode: backward refuses what was written in place after it was saved.
     strict: bool = False
-    #: In strict mode: the tensor that an in-place op is about to write.
     target: Tensor | None = None
-    #: Whether the op that saves has something to do afterwards that PyTorch's does before: a
-    #: checkpoint's second run does not end at what it saves, then.
     finishing: bool = False
-    #: Gradients that arrived at the node whose saved tensors are being unpacked.
     arriving: Sequence[object] = ()
 
 

@@ -19,27 +19,32 @@ _T = TypeVar("_T")
 
 
 class RunningCapture(Protocol):
-    """A capture of a function's graph, in the thread in which it runs."""
+    """A capture of a function's graph, in the thread in which it runs.
 
-    #: Nodes recorded before the capture have a smaller sequence number.
+    Attributes:
+      first_sequence: nodes recorded before the capture have a smaller sequence number.
+      name: the name of the function, for messages.
+      is_retraced: whether it is another trace of what was compiled, for ``create_graph`` outside.
+      checks_values: whether checks of values become a part of the program.
+      scripting: whether ``torch.jit.is_scripting()`` says yes.
+      is_part: whether it is of a module that a script calls eagerly, as it calls its backward pass.
+      slots: attributes that were read or bound: {(id of the owner, name): slot}.
+      conditions: gradients that leaves have or not, as a value decides: {id: (gradient,
+        condition)}.
+      refusals: the errors that ended it, first things first.
+      maybe_unbound: names that one branch on a value bound and the other did not, or a loop's turns
+        alone.
+    """
+
     first_sequence: int = -1
-    #: The name of the function, for messages.
     name: str = ""
-    #: Whether it is another trace of what was compiled, for ``create_graph`` outside.
     is_retraced: bool = False
-    #: Whether checks of values become a part of the program.
     checks_values: bool = False
-    #: Whether ``torch.jit.is_scripting()`` says yes.
     scripting: bool = False
-    #: Whether it is of a module that a script calls eagerly, as it calls its backward pass.
     is_part: bool = False
-    #: Attributes that were read or bound: {(id of the owner, name): slot}.
     slots: dict[tuple[int, str], Any]
-    #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
     conditions: dict[int, tuple[Any, Any]]
-    #: The errors that ended it, first things first.
     refusals: list[Any]
-    #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
     maybe_unbound: set[str]
 
     @property

@@ -26,14 +26,17 @@ DETAILS = 3
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Says where in the user's code a check stands, and which error it is to raise there."""
+    """Says where in the user's code a check stands, and which error it is to raise there.
+
+    Attributes:
+      words: what the error says: ``{0}`` and so on are the details.
+      floats: which of the details are floats.
+      line: `` (train.py:40)``.
+    """
 
     error: type[Exception]
-    #: What the error says: ``{0}`` and so on are the details.
     words: str
-    #: Which of the details are floats.
     floats: tuple[bool, ...] = ()
-    #: `` (train.py:40)``.
     line: str = ""
 
     def raised(self, details: Sequence[int], more: str = "") -> Exception:

@@ -277,15 +277,18 @@ class Function:
       >>> Double.apply(x).sum().backward()
       >>> x.grad
       tensor([2., 2.])
+
+    Attributes:
+      setup_context: overridden by the setup_context style.
+      generate_vmap_rule: whether ``vmap`` may map forward and backward; both must consist of
+        operators.
+      vmap: static methods for ``torch.func``: ``vmap(info, in_dims, *args) -> (output, out_dims)``
+        and ``jvp(ctx, *tangents)``.
     """
 
     _backward_cls: type[FunctionNode] = FunctionNode
-    #: Overridden by the setup_context style.
     setup_context: Any = None
-    #: Whether ``vmap`` may map forward and backward; both must consist of operators.
     generate_vmap_rule: bool = False
-    #: Static methods for ``torch.func``: ``vmap(info, in_dims, *args) -> (output, out_dims)`` and
-    #: ``jvp(ctx, *tangents)``.
     vmap: Any = None
     jvp: Any = None
 

@@ -31,7 +31,14 @@ _NOT_BUILT = {"ucc": "UCC", "xccl": "XCCL"}
 
 
 class ProcessGroup:
-    """Some of the world's processes, in the order of their ranks in the group."""
+    """Some of the world's processes, in the order of their ranks in the group.
+
+    Attributes:
+      number: the same in all processes: groups are made by all of them in one order.
+      calls: how many collectives this process has begun in this group, and the last of them.
+      checks: how often its members met to see that they call the same.
+      barriers, objects: how many barriers and collectives of objects there were.
+    """
 
     def __init__(
         self,
@@ -45,16 +52,12 @@ class ProcessGroup:
         self._backend = backend
         self.ranks = list(ranks)
         self._rank = self.ranks.index(own) if own in self.ranks else -1
-        #: The same in all processes: groups are made by all of them in one order.
         self.number = number
         self.timeout = timeout
         self.group_desc = desc
-        #: How many collectives this process has begun in this group, and the last of them.
         self.calls = 0
         self.last = "none"
-        #: How often its members met to see that they call the same.
         self.checks = 0
-        #: How many barriers and collectives of objects there were.
         self.barriers = self.objects = 0
         self._mesh: Any = None
 

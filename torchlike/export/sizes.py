@@ -68,13 +68,16 @@ class ValueRange(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A size that may differ: what was said of it, and what it is at hand."""
+    """A size that may differ: what was said of it, and what it is at hand.
 
-    #: The dimension's name, or where it was found.
+    Attributes:
+      shown: the dimension's name, or where it was found.
+      automatic: whether the trace may fix it.
+    """
+
     shown: str
     range: ValueRange
     size: int
-    #: Whether the trace may fix it.
     automatic: bool
 
 

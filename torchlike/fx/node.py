@@ -110,14 +110,16 @@ class Node:
     ``op`` is "placeholder", "get_attr", "call_function", "call_method", "call_module" or "output";
     ``target`` what is called or read; ``users`` are the nodes that use the result, as the keys of
     a dictionary.
+
+    Attributes:
+      tag: the part that the node goes to, for ``passes.split_utils``: there once it is set.
+      size_bytes: what ``passes.graph_manipulation`` notes: there once it is set.
+      attrs_for_lowering: what ``passes.param_fetch`` notes.
     """
 
     target: Any
-    #: The part that the node goes to, for ``passes.split_utils``: there once it is set.
     tag: str
-    #: What ``passes.graph_manipulation`` notes: there once it is set.
     size_bytes: Any
-    #: What ``passes.param_fetch`` notes.
     attrs_for_lowering: dict[str, Any]
 
     def __init__(

@@ -81,14 +81,16 @@ class Optimizer:
       >>> Descent([w], lr=0.5).step()
       >>> w.detach()
       tensor([0.5000, 0.5000])
+
+    Attributes:
+      _opt_called: whether ``step`` ran at all; a schedule that steps first warns.
+      _step_when_scheduled: a ``step`` set on this object before the last schedule was made for it.
     """
 
     param_groups: list[dict[str, Any]]
     state: dict[Any, dict[str, Any]]
     defaults: dict[str, Any]
-    #: Whether ``step`` ran at all; a schedule that steps first warns.
     _opt_called: bool = False
-    #: A ``step`` set on this object before the last schedule was made for it.
     _step_when_scheduled: Any = None
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:

@@ -18,21 +18,24 @@ class ModuleCompiler:
 
     A module that cannot be compiled, because its Python code needs a value, is left eager from then
     on, and ``left_eager`` says why: a script that runs must go on running.
+
+    Attributes:
+      errors: what the compiler raises for code that needs a value.
+      save_random_state: gives a function that puts back the state of the random generators which
+        compiling may move.
+      call: makes a compiled call of a module: (module, call, the same eagerly, what to do where its
+        graph has to be eager after all, arguments).
+      runs_eagerly: whether calls are eager now, whatever module is called.
+      called: the classes of the modules that were called by the script itself.
     """
 
     module_class: type
     compile: Callable[[Any], Callable[..., Any]]
-    #: What the compiler raises for code that needs a value.
     errors: tuple[type[Exception], ...]
-    #: Gives a function that puts back the state of the random generators which compiling may move.
     save_random_state: Callable[[], Callable[[], None]]
-    #: Makes a compiled call of a module: (module, call, the same eagerly, what to do where its
-    #: graph has to be eager after all, arguments).
     call: Callable[..., Any] = field(default=lambda module, call, *more: call())
-    #: Whether calls are eager now, whatever module is called.
     runs_eagerly: Callable[[], bool] = field(default=lambda: False)
     left_eager: dict[str, str] = field(default_factory=dict)
-    #: The classes of the modules that were called by the script itself.
     called: set[str] = field(default_factory=set)
     _compiled: WeakKeyDictionary[Any, Callable[..., Any]] = field(default_factory=WeakKeyDictionary)
     _thread: threading.local = field(default_factory=threading.local)

@@ -30,25 +30,30 @@ from torchlike.porting.step_finder import StepFinder
 
 @dataclass(frozen=True)
 class RecordedFramework:
-    """What the recorder needs to know about PyTorch, or about torchlike in its place."""
+    """What the recorder needs to know about PyTorch, or about torchlike in its place.
+
+    Attributes:
+      compilers: where the functions that compile are to be found: an object and the name of its
+        attribute.
+      keep: the value of a one-element tensor in a form that later writes don't change; None when
+        there is no value (the tensor stands for one in a program that is being compiled).
+      read: reads what ``keep`` gave. Waits until it has been computed.
+      wait: waits until the parameters of an optimizer have been computed.
+      scaler: the class whose ``scale`` multiplies losses.
+      loading: the methods in which data are loaded: a class and the name of its attribute.
+      untraced: keeps a function of the recorder's out of the compiler's sight, but not what it
+        calls.
+    """
 
     tensor: type
     module: type
     optimizer: type
-    #: Where the functions that compile are to be found: an object and the name of its attribute.
     compilers: tuple[tuple[Any, str], ...]
-    #: The value of a one-element tensor in a form that later writes don't change; None when there
-    #: is no value (the tensor stands for one in a program that is being compiled).
     keep: Callable[[Any], Any]
-    #: Reads what ``keep`` gave. Waits until it has been computed.
     read: Callable[[Any], float]
-    #: Waits until the parameters of an optimizer have been computed.
     wait: Callable[[Any], None] = lambda optimizer: None
-    #: The class whose ``scale`` multiplies losses.
     scaler: type | None = None
-    #: The methods in which data are loaded: a class and the name of its attribute.
     loading: tuple[tuple[type, str], ...] = ()
-    #: Keeps a function of the recorder's out of the compiler's sight, but not what it calls.
     untraced: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function
 
 
@@ -58,28 +63,32 @@ _MOST_SCALED = 8
 
 @dataclass
 class Recorder:
-    """Times of steps and values of losses of the script that runs in this process."""
+    """Times of steps and values of losses of the script that runs in this process.
+
+    Attributes:
+      finder: looks for the function that is a whole step.
+      loaded: seconds in which data were loaded.
+      marked: the functions and modules that the script gave to a compiler, those that held steps
+        apart.
+      _scaled: what ``scale`` gave, and the value of what it was given.
+      _given: the losses within a function that gives them back beside its result.
+    """
 
     framework: RecordedFramework
     clock: Callable[[], float] = time.perf_counter
-    #: Looks for the function that is a whole step.
     finder: StepFinder = field(default_factory=lambda: StepFinder(looking=False))
     start: float | None = None
     step_ends: list[float] = field(default_factory=list)
     backward_ends: list[float] = field(default_factory=list)
     losses: list[Any] = field(default_factory=list)
-    #: Seconds in which data were loaded.
     loaded: float = 0.0
-    #: The functions and modules that the script gave to a compiler, those that held steps apart.
     marked: dict[str, Any] = field(default_factory=dict)
     whole_steps: dict[str, None] = field(default_factory=dict)
     _stepping: bool = False
     _in_region: bool = False
     _loading: bool = False
     _optimizers: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
-    #: What ``scale`` gave, and the value of what it was given.
     _scaled: list[tuple[Any, Any]] = field(default_factory=list)
-    #: The losses within a function that gives them back beside its result.
     _given: list[Any] | None = None
     _thread: int = field(default_factory=threading.get_ident)
 

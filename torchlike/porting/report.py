@@ -15,7 +15,21 @@ FIRST_LOSSES = 50
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """One recorded run of the script. Times are in seconds."""
+    """One recorded run of the script. Times are in seconds.
+
+    Attributes:
+      loaded: the time in which a DataLoader loaded, which no step counts.
+      modules: classes of the modules that were to be compiled because they were called; None where
+        modules were not.
+      left_eager: modules that could not be compiled, and why.
+      marked: what the script itself gave to ``torch.compile``, what of it held steps, what ran
+        eagerly.
+      step_function: the function that is a whole step: its name, file and first line.
+      peak_memory: the most memory of the process in bytes; calls of operations that NumPy computed;
+        forms of operations that were compiled. None where that is not known.
+      seed: the seed of the script's random numbers; another for each run where the script sets
+        none.
+    """
 
     label: str
     framework: str
@@ -26,26 +40,17 @@ class RecordedRun:
     losses: list[float]
     seconds: float
     last_line: str = ""
-    #: The time in which a DataLoader loaded, which no step counts.
     loaded: float = 0.0
-    #: Classes of the modules that were to be compiled because they were called; None where modules
-    #: were not.
     modules: list[str] | None = None
-    #: Modules that could not be compiled, and why.
     left_eager: dict[str, str] = field(default_factory=dict)
-    #: What the script itself gave to ``torch.compile``, what of it held steps, what ran eagerly.
     marked: list[str] = field(default_factory=list)
     whole_steps: list[str] = field(default_factory=list)
     fell_back: dict[str, str] = field(default_factory=dict)
-    #: The function that is a whole step: its name, file and first line.
     step_function: dict[str, Any] | None = None
     script_file: str | None = None
-    #: The most memory of the process in bytes; calls of operations that NumPy computed; forms of
-    #: operations that were compiled. None where that is not known.
     peak_memory: int | None = None
     by_numpy: int | None = None
     compiled: int | None = None
-    #: The seed of the script's random numbers; another for each run where the script sets none.
     seed: int | None = None
 
     @property

@@ -39,96 +39,109 @@ class PublicOptions(TypedDict, total=False):
 
     Several definitions of one name (an op and the function that calls it) share what is asked by
     name: autocast's policy and the words of refusals.
+
+    Attributes:
+      differentiable: whether it has a gradient (the default). Without one its outputs never require
+        grad.
+      only_self: whether a composite's one tensor is its first argument. Its method cannot be the
+        first to meet something to be asked, and is a frame shorter (detach: 0.85 for 1.06 us).
+      pointwise: whether each element is computed by itself. Of ops that is said by
+        ``elementwise=``, but for those whose results are laid out otherwise.
+      zero_at_zero: whether it is 0 where its one operand is: on sparse tensors it looks at the
+        values alone.
+      foreach: whether there is ``torch._foreach_NAME``, which applies it to each tensor of a list.
+      tags: what aten's overloads of the name say of themselves (``torch.Tag``), as words:
+        "reduction" of the default one, "reduction.default|dim" of those two.
+      flops: ``count(*arguments, **keywords)``: how many floating-point operations aten's operator
+        of the name takes, from its arguments with shapes in the place of tensors.
+      decomposition: ``rule(aten, *arguments, **keywords)``: what it is in simpler operators of
+        ``torch.ops.aten``, for ``torch._decomp``; or a rule for each of some overloads:
+        ``{"Scalar": rule}``.
+      autocast: what autocast casts the floats among its arguments to: "low" (autocast's dtype),
+        "float32" or "widest" (of the arguments'), on all devices or on some: ``{"cpu": …, "cuda":
+        …, "xla": …}``.
+      other_names: names that parameters have in other overloads of PyTorch's: ``{"tensor":
+        "other"}``.
+      python_signature: whether PyTorch's function is written in Python, so that
+        ``__torch_function__`` is given all arguments by these names; or how it is given them, as
+        text. It holds in "nn.functional" if the function is there, else in "".
+      one_object: whether all namespaces have the same object, as PyTorch has some. Else each has
+        its own, as ``__torch_function__`` is told which was called.
+      overridable: whether a function in the torch namespace asks ``__torch_function__`` (the
+        default).
+      out_refusal: PyTorch's words for an ``out=`` of another dtype, where they are not the usual
+        ones, with {name}, {wanted}, {found} and {which} ("values" or "indices"); or words for each
+        of the two.
     """
 
-    #: Whether it has a gradient (the default). Without one its outputs never require grad.
     differentiable: bool
-    #: Whether a composite's one tensor is its first argument. Its method cannot be the first to
-    #: meet something to be asked, and is a frame shorter (detach: 0.85 for 1.06 us).
     only_self: bool
-    #: Whether each element is computed by itself. Of ops that is said by ``elementwise=``, but for
-    #: those whose results are laid out otherwise.
     pointwise: bool
-    #: Whether it is 0 where its one operand is: on sparse tensors it looks at the values alone.
     zero_at_zero: bool
-    #: Whether there is ``torch._foreach_NAME``, which applies it to each tensor of a list.
     foreach: bool
-    #: What aten's overloads of the name say of themselves (``torch.Tag``), as words: "reduction" of
-    #: the default one, "reduction.default|dim" of those two.
     tags: str
-    #: ``count(*arguments, **keywords)``: how many floating-point operations aten's operator of the
-    #: name takes, from its arguments with shapes in the place of tensors.
     flops: Callable[..., int]
-    #: ``rule(aten, *arguments, **keywords)``: what it is in simpler operators of
-    #: ``torch.ops.aten``, for ``torch._decomp``; or a rule for each of some overloads:
-    #: ``{"Scalar": rule}``.
     decomposition: Callable[..., object] | Mapping[str, Callable[..., object]]
-    #: What autocast casts the floats among its arguments to: "low" (autocast's dtype), "float32" or
-    #: "widest" (of the arguments'), on all devices or on some: ``{"cpu": …, "cuda": …, "xla": …}``.
     autocast: str | Mapping[str, str] | None
-    #: Names that parameters have in other overloads of PyTorch's: ``{"tensor": "other"}``.
     other_names: Mapping[str, str]
-    #: Whether PyTorch's function is written in Python, so that ``__torch_function__`` is given all
-    #: arguments by these names; or how it is given them, as text. It holds in
-    #: "nn.functional" if the function is there, else in "".
     python_signature: bool | str
-    #: Whether all namespaces have the same object, as PyTorch has some. Else each has its own, as
-    #: ``__torch_function__`` is told which was called.
     one_object: bool
-    #: Whether a function in the torch namespace asks ``__torch_function__`` (the default).
     overridable: bool
-    #: PyTorch's words for an ``out=`` of another dtype, where they are not the usual ones, with
-    #: {name}, {wanted}, {found} and {which} ("values" or "indices"); or words for each of the two.
     out_refusal: str | tuple[str, str]
 
 
 class OpOptions(PublicOptions, total=False):
     """Keyword arguments of ``@op`` alone; one not said is False or None, but for
-    ``differentiable``."""
+    ``differentiable``.
 
-    #: The in-place form of an op that is not differentiable has a gradient, of zeros.
+    Attributes:
+      ends_history: the in-place form of an op that is not differentiable has a gradient, of zeros.
+      needs: which operands each wanted gradient needs: None for all of them, "nothing" for linear
+        ops, or ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
+      from_output: ``rule(cotangent, output, *statics)``, for ops whose gradient needs only the
+        output.
+      residuals: keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
+      identity_grad_for: for linear ops, given the numbers among the operands: which operands'
+        gradient is that of the output, where it has their shape and dtype.
+      grad_name: the node's name; ``MulBackward0`` of ``mul`` by default.
+      saved_names: operands that PyTorch's node calls otherwise, ``_saved_mat2`` for ``other``.
+        ``self`` for ``input`` need not be said.
+      elementwise: a loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
+      one_instruction: an elementwise op of one operand that XLA has an instruction for, and no
+        vectors for where rows are short (short_rows.py).
+      copies: the result is the operand, its memory order included.
+      memory_order: another rule of memory_order.py for the outputs' strides.
+      casts_out: whether ``out=`` may have another dtype of at least the result's category. So it is
+        by default for elementwise ops, and not for others. "dtype": the op has a parameter
+        ``dtype``, which ``out=`` sets; "kind": real and complex are kept apart; "kernel": floats
+        stay floats, and anything else is NotImplementedError. Or a function of the operands that
+        gives one of these.
+      check: ``check(*all arguments)``, called eagerly before the op for errors that depend on
+        values (an index out of range); not called while a graph is captured.
+      returns: a namedtuple class for multiple outputs.
+      writes_one_number: it writes one number everywhere: memory that overlaps itself does its
+        in-place form no harm.
+      reorders: it reads in another order than it writes: what it writes may share no memory with
+        operands, that apart which its in-place form writes over.
+      takes_uninitialized: it takes parameters of a lazy module, which have no shape yet.
+    """
+
     ends_history: bool
-    #: Which operands each wanted gradient needs: None for all of them, "nothing" for linear ops, or
-    #: ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
     needs: Needs
-    #: ``rule(cotangent, output, *statics)``, for ops whose gradient needs only the output.
     from_output: Callable[..., jax.Array] | None
-    #: Keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
     residuals: bool
-    #: For linear ops, given the numbers among the operands: which operands' gradient is that of the
-    #: output, where it has their shape and dtype.
     identity_grad_for: Callable[..., tuple[int, ...]] | None
-    #: The node's name; ``MulBackward0`` of ``mul`` by default.
     grad_name: str
-    #: Operands that PyTorch's node calls otherwise, ``_saved_mat2`` for ``other``. ``self`` for
-    #: ``input`` need not be said.
     saved_names: Mapping[str, str]
-    #: A loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
     elementwise: bool
-    #: An elementwise op of one operand that XLA has an instruction for, and no vectors for where
-    #: rows are short (short_rows.py).
     one_instruction: bool
-    #: The result is the operand, its memory order included.
     copies: bool
-    #: Another rule of memory_order.py for the outputs' strides.
     memory_order: Callable[..., None] | None
-    #: Whether ``out=`` may have another dtype of at least the result's category. So it is by
-    #: default for elementwise ops, and not for others. "dtype": the op has a parameter ``dtype``,
-    #: which ``out=`` sets; "kind": real and complex are kept apart; "kernel": floats stay floats,
-    #: and anything else is NotImplementedError. Or a function of the operands that gives one of
-    #: these.
     casts_out: CastsOut | Callable[..., CastsOut]
-    #: ``check(*all arguments)``, called eagerly before the op for errors that depend on values (an
-    #: index out of range); not called while a graph is captured.
     check: Callable[..., None] | None
-    #: A namedtuple class for multiple outputs.
     returns: Callable[..., tuple[Tensor, ...]] | None
-    #: It writes one number everywhere: memory that overlaps itself does its in-place form no harm.
     writes_one_number: bool
-    #: It reads in another order than it writes: what it writes may share no memory with operands,
-    #: that apart which its in-place form writes over.
     reorders: bool
-    #: It takes parameters of a lazy module, which have no shape yet.
     takes_uninitialized: bool
 
 

@@ -29,17 +29,20 @@ _NULL_FOLLOWS = sys.version_info >= (3, 13)
 
 
 class Instruction(NamedTuple):
-    """One instruction, with what it does to the stack."""
+    """One instruction, with what it does to the stack.
+
+    Attributes:
+      starts_line: whether a line begins with it.
+      called: whether a NULL is pushed with the value: what was loaded will be called.
+      effect: by how much the stack is higher after it.
+    """
 
     opname: str
     arg: int | None
     argval: Any
     argrepr: str
-    #: Whether a line begins with it.
     starts_line: bool
-    #: Whether a NULL is pushed with the value: what was loaded will be called.
     called: bool
-    #: By how much the stack is higher after it.
     effect: int
 
 
@@ -102,27 +105,32 @@ _ATTRIBUTE = frozenset(("LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
 
 
 class Reads(NamedTuple):
-    """The names that one code object (not those nested in it) mentions."""
+    """The names that one code object (not those nested in it) mentions.
+
+    Attributes:
+      attributes: attributes loaded as values, stored or deleted.
+      loaded: those that are loaded, of any kind.
+      methods: attributes loaded only to be called (``d.values()`` is not the attribute
+        ``d.values``).
+      probed: attributes that may be missing and matter for that: stored, or asked for by
+        ``hasattr``.
+      noted: those of them that may be a tensor's: stored in or asked of something else than the
+        method's own object.
+      whole: whether attributes of any name may be reached, of objects that cannot be told.
+      whole_of: objects whose attributes may be reached by any name (``vars``, ``getattr`` with a
+        computed one): the variable, and the attributes that lead from it to the object.
+      compares: whether it asks if two values are one object, or if one is among others.
+    """
 
     globals: tuple[str, ...]
-    #: Attributes loaded as values, stored or deleted.
     attributes: frozenset[str]
-    #: Those that are loaded, of any kind.
     loaded: frozenset[str]
-    #: Attributes loaded only to be called (``d.values()`` is not the attribute ``d.values``).
     methods: frozenset[str]
-    #: Attributes that may be missing and matter for that: stored, or asked for by ``hasattr``.
     probed: frozenset[str]
-    #: Those of them that may be a tensor's: stored in or asked of something else than the method's
-    #: own object.
     noted: frozenset[str]
     imports: tuple[str, ...]
-    #: Whether attributes of any name may be reached, of objects that cannot be told.
     whole: bool
-    #: Objects whose attributes may be reached by any name (``vars``, ``getattr`` with a computed
-    #: one): the variable, and the attributes that lead from it to the object.
     whole_of: tuple[tuple[str, tuple[str, ...]], ...]
-    #: Whether it asks if two values are one object, or if one is among others.
     compares: bool
 
 

@@ -331,19 +331,22 @@ class Bindings:
 
 
 class HostValues:
-    """The numbers that Python provides anew at each call of one program."""
+    """The numbers that Python provides anew at each call of one program.
+
+    Attributes:
+      getters: what provides each, and the array that stands for it in the trace.
+      first_values: what the getters gave, as they gave it: a float passed as an array instead would
+        be another signature to jax.jit, and the second call would compile the program again.
+      places: entries of parameter groups that are asked for anew at each run: (id(group), name).
+      unrepeatable: why the program must not be used again, if somebody said so.
+    """
 
     def __init__(self, drawn: Sequence[Any]) -> None:
         #: Those that an earlier trace of the same call already got, to be used again.
         self._drawn = list(drawn)
-        #: What provides each, and the array that stands for it in the trace.
         self.getters: list[tuple[Callable[[], Any], Any]] = []
-        #: What the getters gave, as they gave it: a float passed as an array instead would be
-        #: another signature to jax.jit, and the second call would compile the program again.
         self.first_values: list[Any] = []
-        #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
         self.places: set[tuple[int, str]] = set()
-        #: Why the program must not be used again, if somebody said so.
         self.unrepeatable = ""
         self._undo: dict[int, tuple[Any, Callable[[], None]]] = {}
 

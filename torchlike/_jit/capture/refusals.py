@@ -144,16 +144,21 @@ _AROUND = "torchlike._jit.trace.tracing"
 
 
 class Refusals:
-    """What one capture refused, and the errors with which it may end."""
+    """What one capture refused, and the errors with which it may end.
+
+    Attributes:
+      name: the function's name.
+      defined_at: `` (train.py:40)``: where the function begins, for what is refused when it has
+        ended.
+      errors: first things first, whatever user code made of the errors.
+      errors_of_jax: errors by which JAX refused a traced array's value, as the observer sees them
+        raised.
+    """
 
     def __init__(self, name: str) -> None:
-        #: The function's name.
         self.name = name
-        #: `` (train.py:40)``: where the function begins, for what is refused when it has ended.
         self.defined_at = ""
-        #: First things first, whatever user code made of the errors.
         self.errors: list[JitCaptureError] = []
-        #: Errors by which JAX refused a traced array's value, as the observer sees them raised.
         self.errors_of_jax: list[BaseException] = []
 
     def line(self) -> str:

@@ -37,19 +37,24 @@ _SCALAR_GEOMETRY = Geometry((), (), 0)
 
 class Table:
     """The host numbers of one capture: roots (arguments, and numbers in Python's objects that calls
-    change), steps, and what was asked of them."""
+    change), steps, and what was asked of them.
+
+    Attributes:
+      positions: the leaves of the arguments that the roots are, and the places of those behind
+        them.
+      placeholders: numbers that enter the program, with the arrays that stand for them in the
+        trace.
+      static: roots whose value was needed in Python.
+    """
 
     def __init__(self, roots: dict[int, Any], places: Sequence[Any] = ()) -> None:
         """Begin with the roots. ``places``: where each call finds further ones."""
-        #: The leaves of the arguments that the roots are, and the places of those behind them.
         self.positions = tuple(roots)
         self.places = tuple(places)
         self._values = [*roots.values(), *(place.now() for place in places)]
         self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
         self._guards: dict[int, Any] = {}
-        #: Numbers that enter the program, with the arrays that stand for them in the trace.
         self.placeholders: dict[int, Any] = {}
-        #: Roots whose value was needed in Python.
         self.static: set[int] = set()
         self._origins = [frozenset((i,)) for i in range(len(self._values))]
 

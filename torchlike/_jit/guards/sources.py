@@ -22,19 +22,22 @@ from torchlike.tensor import FIELDS, Tensor
 
 
 class Slot:
-    """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
+    """An attribute that holds a tensor or None: who has it, its name, its value at first sight.
+
+    Attributes:
+      argument: which argument the owner is, -1 for an object from outside.
+      of_tensor: whether it is a tensor's own (``_grad``), kept in its dictionary and nowhere else.
+      is_missing: whether there was none, not even None.
+    """
 
     __slots__ = ("argument", "initial", "is_missing", "is_read", "name", "of_tensor", "owner")
 
     def __init__(self, owner: Any, name: str, argument: int) -> None:
         self.owner = owner
-        #: Which argument the owner is, -1 for an object from outside.
         self.argument = argument
         self.name = name
-        #: Whether it is a tensor's own (``_grad``), kept in its dictionary and nowhere else.
         self.of_tensor = isinstance(owner, Tensor)
         self.initial = slot_value(owner, name)
-        #: Whether there was none, not even None.
         self.is_missing = not self.is_there()
         self.is_read = False
 
@@ -171,14 +174,17 @@ def hooks_of(t: Tensor) -> Any:
 
 
 class InputNames(NamedTuple):
-    """What messages call the inputs of a program."""
+    """What messages call the inputs of a program.
 
-    #: Tensors that the program reached: {id(storage): name}.
+    Attributes:
+      storages: tensors that the program reached: {id(storage): name}.
+      arguments: tensors among the arguments, and traced numbers.
+      getters: what provides the host values.
+    """
+
     storages: Mapping[int, str]
-    #: Tensors among the arguments, and traced numbers.
     arguments: Sequence[str]
     numbers: Sequence[str]
-    #: What provides the host values.
     getters: Sequence[Callable[[], Any]]
 
     def of_slot(self, slot: Slot) -> str:

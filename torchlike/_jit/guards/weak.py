@@ -204,13 +204,18 @@ PROXIES = frozenset((weakref.ProxyType, weakref.CallableProxyType))
 
 
 class Reached:
-    """What was reached from names in the code, and how."""
+    """What was reached from names in the code, and how.
+
+    Attributes:
+      tensors: tensors that were reached, for their requires_grad.
+      modules: modules (of nn) that were reached by name: their owner guards their plain attributes.
+      weak: what live weak references refer to: {id: (reference, label)}; ids of objects that are
+        reached by no other way, and whether such are being visited.
+    """
 
     def __init__(self) -> None:
         self.guards: dict[Any, ValueGuard] = {}
-        #: Tensors that were reached, for their requires_grad.
         self.tensors: dict[int, Tensor] = {}
-        #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
         self.modules: dict[int, Any] = {}
         #: Tensors whose attributes of the user's count: {id: (tensor, label)}. Most have none.
         self._noted_on: dict[int, tuple[Tensor, str]] = {}
@@ -223,8 +228,6 @@ class Reached:
         #: Ids of visited objects that may have been made by the capture itself.
         self._unrooted: set[int] = set()
         self._rooted = True
-        #: What live weak references refer to: {id: (reference, label)}; ids of objects that are
-        #: reached by no other way, and whether such are being visited.
         self.weak: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._weakly_reached: set[int] = set()
         self._weakly = False

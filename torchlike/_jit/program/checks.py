@@ -58,14 +58,17 @@ _NO_RANKS = Agreements()
 
 
 class Checked(NamedTuple):
-    """A program with words among its outputs."""
+    """A program with words among its outputs.
+
+    Attributes:
+      n_forward: how many outputs the forward has, the word included, which is the last.
+      sites: what the words' numbers stand for; empty where there is no check.
+      has_word: whether the forward and the backward have words.
+    """
 
     closed: Any
-    #: How many outputs the forward has, the word included, which is the last.
     n_forward: int
-    #: What the words' numbers stand for; empty where there is no check.
     sites: list[Site]
-    #: Whether the forward and the backward have words.
     has_word: bool
     has_backward_word: bool
 

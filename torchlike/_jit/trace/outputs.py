@@ -229,6 +229,8 @@ class TraceResults:
         self.cacheable = True
         self.why_not = ""
         self.changes_structure = False
+        #: Whether the call finds leaves without the gradients that it leaves them.
+        self.leaves_first_gradients = False
         # Outputs.
         self.written: list[CellSource] = []
         self.n_made = 0

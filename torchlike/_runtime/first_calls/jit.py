@@ -22,7 +22,7 @@ from torchlike._runtime.first_calls.program import (
     signature,
 )
 from torchlike._runtime.first_calls.rules import NoNumpyRule, TooLong
-from torchlike._runtime.first_calls.settings import COMPILED, settings
+from torchlike._runtime.first_calls.settings import COMPILED, settings, thread
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
@@ -387,7 +387,8 @@ class FirstCalls:
         """Run a program by NumPy, count the call, and return its results, or None where it
         fails."""
         program.calls += 1
-        program.calls_left -= 1
+        if thread.counts:
+            program.calls_left -= 1
         record = program.record
         began = perf_counter()
         try:

@@ -55,7 +55,15 @@ _SILENT.run(functools.partial(np.seterr, all="ignore"))
 
 
 class InterpreterProgram:
-    """What is known of one signature."""
+    """What is known of one signature.
+
+    Attributes:
+      calls: calls that NumPy has computed, and is still to compute; at 0 the signature is compiled.
+      stays: whether NumPy is faster than XLA here, so that host values are never compiled for.
+      plan: the plan and its sizes, and the function that it makes of them.
+      dtypes: dtypes of the operands, avals of the results and their tree.
+      numbers: the operands that are Python numbers, and what dtypes they become.
+    """
 
     __slots__ = (
         "_enter",
@@ -75,20 +83,15 @@ class InterpreterProgram:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        #: Calls that NumPy has computed, and is still to compute; at 0 the signature is compiled.
         self.calls = 0
         self.calls_left: float = 0
-        #: Whether NumPy is faster than XLA here, so that host values are never compiled for.
         self.stays = False
-        #: The plan and its sizes, and the function that it makes of them.
         self.plan: EvaluationPlan
         self.sizes: Sizes
         self.function: Callable[..., list[Any]]
-        #: Dtypes of the operands, avals of the results and their tree.
         self.dtypes: list[Any] = []
         self.avals: list[Any] = []
         self.structure: Any = None
-        #: The operands that are Python numbers, and what dtypes they become.
         self.numbers: list[tuple[int, Any]] = []
         self.is_single = False
 

@@ -22,15 +22,18 @@ NAMES: dict[str, PrivateName] = {}
 
 @dataclass(frozen=True)
 class PrivateName:
-    """A name that JAX promises to nobody."""
+    """A name that JAX promises to nobody.
 
-    #: Where it is: `jax._src.pjit.fun_name`. An attribute of objects is written with the object:
-    #: `jax.jit(f)._cache_miss`.
+    Attributes:
+      where: where it is: `jax._src.pjit.fun_name`. An attribute of objects is written with the
+        object: `jax.jit(f)._cache_miss`.
+      purpose: what it is needed for, and what is done where it is missing: half sentences.
+      seen: the versions of JAX that have it.
+    """
+
     where: str
-    #: What it is needed for, and what is done where it is missing: half sentences.
     purpose: str
     without: str
-    #: The versions of JAX that have it.
     seen: str = SEEN
 
     def find(self, otherwise: Callable[[], Any] | None = None) -> Any:

@@ -25,19 +25,21 @@ class Patch:
 
     `replace`, `set_item`, `set_option`, `insert`, `at_exit` and `at_fork` make the change and
     remember how to take it back; `note` remembers a change that the caller makes.
+
+    Attributes:
+      changes: what is replaced, and by what: Markdown.
+      files: the files, below the package, that do it.
+      permanent: why it is not undone, or by whom it is; "" where `undo` does it.
+      seen: the versions of JAX that it was tried with; "" where it is none of JAX's.
     """
 
     name: str
-    #: What is replaced, and by what: Markdown.
     changes: str
     _: dataclasses.KW_ONLY
     when: str
     why: str
-    #: The files, below the package, that do it.
     files: tuple[str, ...]
-    #: Why it is not undone, or by whom it is; "" where `undo` does it.
     permanent: str = ""
-    #: The versions of JAX that it was tried with; "" where it is none of JAX's.
     seen: str = ""
     _undos: list[Callable[[bool], None]] = dataclasses.field(default_factory=list, init=False)
 

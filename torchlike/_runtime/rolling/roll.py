@@ -33,11 +33,14 @@ _log = logger("rolled")
 
 
 class Outside(NamedTuple):
-    """What is known of a program's inputs."""
+    """What is known of a program's inputs.
 
-    #: Cells and slots: parameters and other state.
+    Attributes:
+      state: cells and slots: parameters and other state.
+      cotangents: what arrives for the backward, which becomes a program of its own.
+    """
+
     state: frozenset[Any] = frozenset()
-    #: What arrives for the backward, which becomes a program of its own.
     cotangents: frozenset[Any] = frozenset()
 
 

@@ -68,15 +68,18 @@ class Carried(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """``turns`` turns of ``period`` equations from ``start`` on."""
+    """``turns`` turns of ``period`` equations from ``start`` on.
+
+    Attributes:
+      operands: for each equation of a turn, where its operands come from.
+      moving: for each equation whose part moves from turn to turn, where it lies in the first and
+        by how much it moves.
+    """
 
     start: int
     period: int
     turns: int
-    #: For each equation of a turn, where its operands come from.
     operands: list[list[Any]]
-    #: For each equation whose part moves from turn to turn, where it lies in the first and by how
-    #: much it moves.
     moving: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
 
     @property

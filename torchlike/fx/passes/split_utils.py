@@ -39,17 +39,21 @@ def setattr_recursive(obj: Any, attr: str, value: Any) -> None:
 
 @dataclass
 class Component:
-    """What becomes a submodule: its graph, and what that takes and gives in the module's graph."""
+    """What becomes a submodule: its graph, and what that takes and gives in the module's graph.
+
+    Attributes:
+      input_placeholders: the placeholders of ``graph``, and the nodes of the module's graph that
+        they stand for.
+      orig_outputs: nodes of the module's graph that are results.
+      getattr_maps: attributes: the node of the module's graph -> that of ``graph``.
+    """
 
     graph: Graph
     order: int
     name: str
-    #: The placeholders of ``graph``, and the nodes of the module's graph that they stand for.
     input_placeholders: list[Node] = field(default_factory=list)
     orig_inputs: list[Node] = field(default_factory=list)
-    #: Nodes of the module's graph that are results.
     orig_outputs: list[Node] = field(default_factory=list)
-    #: Attributes: the node of the module's graph -> that of ``graph``.
     getattr_maps: dict[Node, Node] = field(default_factory=dict)
     constructor_args: list[str] = field(default_factory=list)
     gm: GraphModule | None = None

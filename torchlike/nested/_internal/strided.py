@@ -25,13 +25,16 @@ class StridedNestedTensor(Nested):
 
     Differs from PyTorch: it is a subclass of Tensor, and its parts are always contiguous:
     ``transpose`` copies.
+
+    Attributes:
+      _drawn_along: how to permute a part into the order in which its elements lie in PyTorch's
+        memory, where ``transpose`` makes views: random numbers are drawn in it. None for the order
+        there is.
     """
 
     __module__ = "torchlike.nested._internal.strided"
     layout: Any = strided
     rules: ClassVar[Rules] = {"register_hook": hooked, "retain_grad": retained}
-    #: How to permute a part into the order in which its elements lie in PyTorch's memory, where
-    #: ``transpose`` makes views: random numbers are drawn in it. None for the order there is.
     _drawn_along: tuple[int, ...] | None = None
 
     def __new__(cls, buffer: Tensor, sizes: Sequence[tuple[int, ...]]) -> StridedNestedTensor:

@@ -26,27 +26,31 @@ _CANCELLED = 1e-3
 
 @dataclass
 class Divergence:
-    """The first difference of two runs."""
+    """The first difference of two runs.
 
-    #: The step, counted from 1.
+    Attributes:
+      step: the step, counted from 1.
+      kind: what differs first: "state", "forward", "calls", "input", "loss", "zero_grad",
+        "backward", "gradients", "optimizer", "structure" or "script".
+      module: the qualified name of the module in ``root``, the outermost; "" is the outermost
+        itself.
+      of: the module's class, or the optimizer's.
+      same_before: whether an update begins with the same options, gradients and state.
+      line: the user's line where it happens, and what is known of the operation.
+      trace: what to trace in each of the two runs to find the operation (the arguments of a
+        ``Tracer``); None where none is to be found.
+    """
+
     step: int
-    #: What differs first: "state", "forward", "calls", "input", "loss", "zero_grad", "backward",
-    #: "gradients", "optimizer", "structure" or "script".
     kind: str
-    #: The qualified name of the module in ``root``, the outermost; "" is the outermost itself.
     module: str | None = None
     root: str | None = None
-    #: The module's class, or the optimizer's.
     of: str = ""
     says: str = ""
     details: list[str] = field(default_factory=list)
-    #: Whether an update begins with the same options, gradients and state.
     same_before: bool = False
-    #: The user's line where it happens, and what is known of the operation.
     line: str = ""
     operation: dict[str, Any] | None = None
-    #: What to trace in each of the two runs to find the operation (the arguments of a ``Tracer``);
-    #: None where none is to be found.
     trace: tuple[dict[str, Any], dict[str, Any]] | None = None
 
     def as_json(self) -> dict[str, Any]:

@@ -15,33 +15,37 @@ _DISPATCH = ("overrides.py", "_tensor.py", "tensor.py", "_core/", "_extensions/o
 
 @dataclass(frozen=True)
 class WatchedFramework:
-    """The classes and functions of one framework, and how values are read."""
+    """The classes and functions of one framework, and how values are read.
+
+    Attributes:
+      folder: the folder of its files, whose lines are not the user's.
+      before_step: ``register_optimizer_step_pre_hook`` and ``..._post_hook``.
+      function_mode: ``TorchFunctionMode``, and what it calls a function.
+      function: ``torch.autograd.Function``.
+      dispatch: beginnings of the paths of files by which calls come to a mode.
+      array: a tensor's values; None where it has none, as within a transformation.
+      initial_seed: the seed of the default generator.
+      capture: what captures a program now, or None.
+      snapshot: a tensor of its own with the same value, in the program that is being captured; None
+        where it has none.
+      see_programs: lets a ``EventWatch`` see into compiled functions, until what it gives is
+        called.
+    """
 
     name: str
-    #: The folder of its files, whose lines are not the user's.
     folder: str
     tensor: type
     module: type
-    #: ``register_optimizer_step_pre_hook`` and ``..._post_hook``.
     before_step: Callable[[Callable[..., None]], Any]
     after_step: Callable[[Callable[..., None]], Any]
-    #: ``TorchFunctionMode``, and what it calls a function.
     function_mode: type
     name_of: Callable[[Any], str | None]
-    #: ``torch.autograd.Function``.
     function: type
-    #: Beginnings of the paths of files by which calls come to a mode.
     dispatch: tuple[str, ...]
-    #: A tensor's values; None where it has none, as within a transformation.
     array: Callable[[Any], np.ndarray | None]
-    #: The seed of the default generator.
     initial_seed: Callable[[], int]
-    #: What captures a program now, or None.
     capture: Callable[[], Any] = lambda: None
-    #: A tensor of its own with the same value, in the program that is being captured; None where it
-    #: has none.
     snapshot: Callable[[Any], Any] = lambda tensor: None
-    #: Lets a ``EventWatch`` see into compiled functions, until what it gives is called.
     see_programs: Callable[[Any], Callable[[], None]] | None = None
 
 

@@ -20,30 +20,33 @@ class EventScope:
 
     In a program, numbers begin at 0 and tensors have no values: they are kept, the program gives
     them back at each of its calls, and the notes are completed with them (``resolved``).
+
+    Attributes:
+      capture: the capture of the program; None for the script.
+      stack: modules that are being called, the outermost first.
+      inside: what the script itself is in the middle of: "call", "backward", "update" or nothing.
+      updates: updates made, events and calls of modules begun.
+      kept: tensors of a program, for its callers.
+      noted: what an `Observer` notes: events, and the calls that are under way.
+      operations: what a `Tracer` notes: operations, and the gradients of what they are given and
+        give.
+      places: by tensor: itself, and its place among the gradients.
+      remove: take the hooks off again.
     """
 
-    #: The capture of the program; None for the script.
     capture: Any = None
-    #: Modules that are being called, the outermost first.
     stack: list[Any] = field(default_factory=list)
-    #: What the script itself is in the middle of: "call", "backward", "update" or nothing.
     inside: str | None = None
-    #: Updates made, events and calls of modules begun.
     updates: int = 0
     events: int = 0
     calls: int = 0
     updating: int = 0
-    #: Tensors of a program, for its callers.
     kept: list[Any] = field(default_factory=list)
-    #: What an `Observer` notes: events, and the calls that are under way.
     noted: list[dict[str, Any]] = field(default_factory=list)
     open: list[dict[str, Any]] = field(default_factory=list)
-    #: What a `Tracer` notes: operations, and the gradients of what they are given and give.
     operations: list[dict[str, Any]] = field(default_factory=list)
     gradients: list[Any] = field(default_factory=list)
-    #: By tensor: itself, and its place among the gradients.
     places: dict[int, tuple[Any, int]] = field(default_factory=dict)
-    #: Take the hooks off again.
     remove: list[Callable[[], None]] = field(default_factory=list)
 
     def keep(self, tensor: Any) -> dict[str, int]:

@@ -11,32 +11,38 @@ KINDS = ("missing", "risky", "differs", "other", "supported")
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a file."""
+    """One line of a file.
+
+    Attributes:
+      name: the dotted name as PyTorch spells it, or what makes the line risky.
+      says: what to do about it; empty for what is supported.
+      link: where more is said: a page of the documentation.
+      guarded: the program looks whether the name is there, and does without.
+      cell: the cell of a notebook, from 1.
+    """
 
     kind: str
     line: int
-    #: The dotted name as PyTorch spells it, or what makes the line risky.
     name: str
-    #: What to do about it; empty for what is supported.
     says: str = ""
-    #: Where more is said: a page of the documentation.
     link: str = ""
-    #: The program looks whether the name is there, and does without.
     guarded: bool = False
-    #: The cell of a notebook, from 1.
     cell: int | None = None
 
 
 @dataclass
 class FileReport:
-    """One file: its findings in order, or why it could not be read."""
+    """One file: its findings in order, or why it could not be read.
+
+    Attributes:
+      skipped: why the file was left out; empty where it was read.
+      notes: what was left out within the file: cells that are not Python.
+    """
 
     path: str
     lines: int = 0
     findings: list[Finding] = field(default_factory=list)
-    #: Why the file was left out; empty where it was read.
     skipped: str = ""
-    #: What was left out within the file: cells that are not Python.
     notes: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Finding]:

@@ -18,17 +18,20 @@ _HIGHEST = 12
 
 @dataclass
 class _File:
-    """What a file says by itself of the names at its top level."""
+    """What a file says by itself of the names at its top level.
+
+    Attributes:
+      own: names that mean something of PyTorch's.
+      others: names from other modules: the module, and the name there.
+      bound: names that are given another meaning.
+      public: the file's ``__all__``, where it has one.
+    """
 
     folder: Path = Path()
-    #: Names that mean something of PyTorch's.
     own: dict[str, str] = field(default_factory=dict)
-    #: Names from other modules: the module, and the name there.
     others: dict[str, tuple[str, str]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
-    #: Names that are given another meaning.
     bound: set[str] = field(default_factory=set)
-    #: The file's ``__all__``, where it has one.
     public: frozenset[str] | None = None
 
     def gives(self, name: str) -> bool:

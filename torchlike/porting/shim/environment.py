@@ -14,17 +14,20 @@ from torchlike.porting.shim import contents
 
 @dataclass(frozen=True)
 class Environment:
-    """Where packages are put, and where Python looks for them."""
+    """Where packages are put, and where Python looks for them.
+
+    Attributes:
+      packages: the folder of the environment's packages.
+      path: the folders in which Python finds packages, those of other environments among them.
+      activated: the environment that the shell has activated, if that is another one.
+      scripts: the folder of its commands, where a file that is marked as executable is one.
+    """
 
     prefix: str
-    #: The folder of the environment's packages.
     packages: Path
-    #: The folders in which Python finds packages, those of other environments among them.
     path: tuple[str, ...]
     is_virtual: bool
-    #: The environment that the shell has activated, if that is another one.
     activated: str | None = None
-    #: The folder of its commands, where a file that is marked as executable is one.
     scripts: Path | None = None
     python: str = sys.executable
 

@@ -30,7 +30,14 @@ def _mode(eqn: Equation) -> Any:
 
 
 class _Windows:
-    """Where the windows of a gather or a scatter lie in the operand."""
+    """Where the windows of a gather or a scatter lie in the operand.
+
+    Attributes:
+      sizes: sizes of the window's dimensions, by dimension of the operand, in their order.
+      where: dimension of the operand for each component of the index vectors.
+      batching, along: operand dimensions that are batch dimensions, and those of the indices they
+        go along.
+    """
 
     def __init__(
         self,
@@ -42,11 +49,8 @@ class _Windows:
         n_batch: int,
     ) -> None:
         self.shape = shape
-        #: Sizes of the window's dimensions, by dimension of the operand, in their order.
         self.sizes = sizes
-        #: Dimension of the operand for each component of the index vectors.
         self.where = where
-        #: Operand dimensions that are batch dimensions, and those of the indices they go along.
         self.batching, self.along = batching, along
         self.n_batch = n_batch
         self.limits = [n - sizes.get(d, 1) for d, n in enumerate(shape)]
