@@ -25,13 +25,16 @@ from torchlike.tensor import Tensor
 
 
 class Side(NamedTuple):
-    """How a value lies on one side of a transfer."""
+    """How a value lies on one side of a transfer.
 
-    #: The axes of the mesh along which each process has another value, in the mesh's order.
+    Attributes:
+      own: the axes of the mesh along which each process has another value, in the mesh's order.
+      spec: how it is cut along the others.
+      shape: its size, to whoever has it.
+    """
+
     own: tuple[str, ...]
-    #: How it is cut along the others.
     spec: PartitionSpec
-    #: Its size, to whoever has it.
     shape: tuple[int, ...]
 
 

@@ -36,13 +36,15 @@ class Distribution:
     Differs from PyTorch
     --------------------
     While a function is captured, parameters and values are not checked: there are none yet.
+
+    Attributes:
+      arg_constraints: the constraint of each parameter.
+      support: the constraint of the values.
     """
 
     has_rsample: Any = False
     has_enumerate_support: Any = False
-    #: The constraint of each parameter.
     arg_constraints: Any = Unknown()
-    #: The constraint of the values.
     support: Any = Unknown()
     _validate_args: bool = __debug__
 

@@ -9,13 +9,17 @@ from typing import Any
 
 class GraphHooks:
     """What GraphModule has of hooks. Each is called as the change happens, and a copy has the same
-    ones. AssertionError for a hook that cannot be called."""
+    ones. AssertionError for a hook that cannot be called.
 
-    #: Called with ``old=`` (a node), ``new=`` (a name) and ``user=``, the node that used the old.
+    Attributes:
+      _replace_hooks: called with ``old=`` (a node), ``new=`` (a name) and ``user=``, the node that
+        used the old.
+      _deepcopy_hooks: called with a copy of the module.
+    """
+
     _replace_hooks: list[Callable[..., object]]
     _create_node_hooks: list[Callable[[Any], object]]
     _erase_node_hooks: list[Callable[[Any], object]]
-    #: Called with a copy of the module.
     _deepcopy_hooks: list[Callable[[Any], object]]
 
     def _start_hooks(self) -> None:

@@ -26,14 +26,17 @@ _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERA
 
 @dataclass
 class StepFinder:
-    """Told of what a step consists of, it says after two steps which function that was."""
+    """Told of what a step consists of, it says after two steps which function that was.
 
-    #: Until when it wants to be told.
+    Attributes:
+      looking: until when it wants to be told.
+      _steps: for each step seen, the calls that it lies in, innermost first.
+    """
+
     looking: bool = True
     _forwards: int = 0
     _forward: list[FrameType] = field(default_factory=list)
     _backward: list[FrameType] = field(default_factory=list)
-    #: For each step seen, the calls that it lies in, innermost first.
     _steps: list[list[FrameType]] = field(default_factory=list)
     _found: dict[str, Any] | None = None
 

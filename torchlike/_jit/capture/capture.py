@@ -111,7 +111,9 @@ class Capture:
         #: Plain Python values that user code can read.
         self.observer = FrameObserver(self.placeholders, self.tables)
         self.refused.errors_of_jax = self.observer.errors_of_jax
-        self.prints = DeferredPrints(self.observer.say, self.refused.refuse_value)
+        self.prints = DeferredPrints(
+            self.observer.say, self.refused.refuse_value, self.observer.is_from_outside
+        )
         self.n_made, self.most = 0, math.inf
         self.modules: dict[int, Any] = {}
         #: Ids of modules that the body made.

@@ -275,6 +275,7 @@ class CapturedOutputs:
         #: Tensors made inside whose gradients the program takes, and where their histories begin.
         self.roots: list[tuple[Tensor, Edge]] = []
         self._new: list[Tensor] = []
+        self._freed: list[Tensor] = []
         #: Tensors to be given back, by their ids, and how.
         self._templates: dict[int, tuple[Tensor, Template]] = {}
 
@@ -370,10 +371,17 @@ class CapturedOutputs:
             assert edge is not None
             if _is_freed(edge[0], self._capture.first_sequence):
                 template.root = -2
+                self._freed.append(t)
             else:
                 template.root = len(self.roots)
                 self.roots.append((t, edge))
         return template
+
+    def drop_freed(self) -> None:
+        """Cut tensors made inside off graphs that backward has run through: they keep alive the
+        leaves that the body made, and their gradients, which nobody can reach."""
+        for t in self._freed:
+            t._node = None
 
     def keep_slots(self, bound: Iterable[tuple[Slot, Any]]) -> None:
         """Let slots that each call reads and binds anew keep what they hold where a check of values

@@ -482,6 +482,7 @@ class Tracing:
         # A module that the body made (a loss) is made again by the next capture; asked before
         # anything collects garbage.
         own = {key for key, owner in written.items() if self._is_own(owner)}
+        self.outputs.drop_freed()
         kept = [s for s in self.capture.cells.created_alive() if s not in self.outputs]
         for generation in range(3):
             # What the body left in cycles is young, since collections were off while it ran; one of

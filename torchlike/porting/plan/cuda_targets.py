@@ -13,14 +13,17 @@ from torchlike.porting.plan.chips import Chip
 
 
 class _Architecture(NamedTuple):
-    """Limits by compute capability, and what each product has."""
+    """Limits by compute capability, and what each product has.
+
+    Attributes:
+      shared: kilobytes of shared memory of a multiprocessor, and of a block that opts in.
+      cache: megabytes of second-level cache.
+    """
 
     capability: tuple[int, int]
-    #: Kilobytes of shared memory of a multiprocessor, and of a block that opts in.
     shared: tuple[int, int]
     multiprocessors: int
     ghz: float
-    #: Megabytes of second-level cache.
     cache: int
     links: int
 
