@@ -36,6 +36,7 @@ def _imported(framework: Framework) -> tuple[Any, str]:
         tune_allocator()
         import torchlike
 
+        torchlike.jit.set_warmup(0)  # what is measured is the program, from its first call on
         return torchlike, getattr(torchlike, "__version__", "")
     import jax
 

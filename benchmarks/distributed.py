@@ -59,7 +59,7 @@ def _step(torch: Any, module: Any, quick: bool, ddp: bool, captured: bool) -> Ca
         optimizer.step()
         return loss.detach()
 
-    run = torch.jit(step) if captured else step
+    run = torch.jit(step, warmup=0) if captured else step
     return lambda: run(training.x, training.y).item()
 
 

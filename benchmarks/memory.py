@@ -118,7 +118,7 @@ def train(library: str, model: str, variant: str, small: bool) -> float:
         return loss
 
     if "jit" in variant:
-        step = torch.jit(step)
+        step = torch.jit(step, warmup=0)
     before = resident("VmRSS")
     for _ in range(STEPS):
         step().item()

@@ -122,6 +122,7 @@ def libraries(frameworks: Sequence[str]) -> dict[str, Any]:
 
     import torchlike
 
+    torchlike.jit.set_warmup(0)
     found = {"eager": torchlike, "compiled": torchlike, "jax": jax}
     if {"torch", "torch.compile"} & set(frameworks):
         try:
@@ -194,7 +195,7 @@ def counted(function: Function, torchlike: Any) -> float:
     if function.gradient:
         tensors[0].requires_grad_()
         call = of_gradient(torchlike, call)
-    compiled = torchlike.jit(call)
+    compiled = torchlike.jit(call, warmup=0)
     compiled(*tensors)
     program = compiled.latest
     return work(program.forward.lower(*program.inputs.avals).compile().as_text())

@@ -11,7 +11,7 @@ def printed(told):
     def refuse(what, instead):
         raise AssertionError(what, instead)
 
-    return DeferredPrints(told.append, refuse)
+    return DeferredPrints(told.append, refuse, lambda file: True)
 
 
 def test_captures_that_overlap_without_being_nested(capsys):

@@ -57,3 +57,44 @@ def test_a_cotangent_of_another_dtype(wrap, dtype):
         assert x.grad.tolist() == [2, 2]
         (first,) = torch.autograd.grad(square(x), x, torch.ones(2, dtype=dtype), create_graph=True)
         assert torch.autograd.grad(first.sum(), x)[0].tolist() == [2, 2]
+
+
+def test_a_leaf_made_inside_is_made_anew_at_each_call():
+    """As in a net that learns a differential equation: what is returned has a graph, which
+    backward has run through and which leads to the leaf."""
+    w = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        x = x.clone().requires_grad_()
+        (slope,) = torch.autograd.grad((w * x).pow(3).sum(), x, create_graph=True)
+        loss = slope.pow(2).sum()
+        loss.backward()
+        return loss
+
+    compiled = torch.jit(step, warmup=0)
+    for i in range(1, 4):
+        x = torch.full((3,), float(i))
+        found, gradient = compiled(x), w.grad
+        torch.testing.assert_close(found, step(x))
+        torch.testing.assert_close(gradient, w.grad)
+        assert found.requires_grad
+    assert compiled.compiles == 1
+
+
+def test_a_leaf_that_is_put_outside_is_found_there():
+    w, held = torch.ones(3, requires_grad=True), []
+
+    def step(x):
+        w.grad = None
+        x = x.clone().requires_grad_()
+        held.append(x)
+        loss = (w * x).pow(2).sum()
+        loss.backward()
+        return loss
+
+    compiled = torch.compile(step, options={"warmup": 0})
+    for i in range(1, 5):
+        compiled(torch.full((3,), float(i)))
+    assert [x.tolist() for x in held] == [[i] * 3 for i in (1, 2, 3, 4)]
+    assert [x.grad.tolist() for x in held] == [[2 * i] * 3 for i in (1, 2, 3, 4)]

@@ -270,7 +270,7 @@ def test_the_setting_for_all_functions():
     try:
         f, g = torch.jit(lambda x: x + 1), torch.jit(lambda x: x + 1, warmup=0)
     finally:
-        torch.jit.set_warmup(0)
+        torch.jit.set_warmup(None)
     f(torch.ones(1)), g(torch.ones(1))
     assert f.ran_eagerly
     assert not g.ran_eagerly

@@ -35,16 +35,19 @@ def compile(
     eagerly with a warning that names the line that is in the way (its modules are compiled by
     themselves then); with ``fullgraph=True`` that line is a JitCaptureError. A function that raises
     an error of its own leaves what it did before; with ``fullgraph=True`` all is as it was.
-    ``options={"warmup": k}`` is ``torchlike.jit``'s ``warmup``; other ``options``, ``backend`` and
-    ``mode`` are accepted and have no effect, since XLA is the only backend. ``dynamic`` speaks of
-    Python numbers among the arguments (see ``torchlike.jit``): each shape compiles once.
+    The first calls of a large function run eagerly while it is compiled. ``options={"warmup": k}``,
+    ``torchlike.jit``'s ``warmup``, says how many do, and 0 to wait at the first. Other ``options``,
+    ``backend`` and ``mode`` are accepted and have no effect, since XLA is the only backend.
+    ``dynamic`` speaks of Python numbers among the arguments (see ``torchlike.jit``): each shape
+    compiles once.
 
     Args:
       model: a function or module.
       fullgraph: whether what cannot be compiled raises instead of running eagerly.
       dynamic: whether Python numbers among the arguments are traced; see ``torchlike.jit``.
       backend, mode: accepted, without effect.
-      options: ``{"warmup": k}`` runs the first k calls eagerly while XLA compiles.
+      options: ``{"warmup": k}`` runs the first k calls eagerly while XLA compiles; without, their
+        number depends on the program's size.
       disable: give ``model`` back as it is.
       name, recompile_limit, isolate_recompiles, shapes_spec: accepted, without effect: each
         compiled function has its own programs, and which sizes are symbols changes no result.

@@ -152,7 +152,11 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
 def _of_eager(compiled: JitFunction, result: Any, seconds: float) -> Explanation:
     """Explain a call that ran eagerly (``fallback="eager"`` or ``warmup``, or
     ``torch.compiler.set_stance`` said so): there is no program to tell about."""
-    otherwise = "it warms up" if compiled.warms_up else "torch.compiler.set_stance"
+    otherwise = (
+        "it warms up (torch.compiler.report() tells from which call on its program is used)"
+        if compiled.warms_up
+        else "torch.compiler.set_stance"
+    )
     why = [otherwise, *compiled.fell_back.values()][-1]
     return Explanation(
         name=compiled._name,

@@ -39,6 +39,7 @@ def main(argv: list[str]) -> None:
         warnings.filterwarnings("ignore", "torchlike.jit: .* runs eagerly, because", RuntimeWarning)
     tune_allocator()
     torch_alias.install()
+    torchlike.jit.set_warmup(0)  # what is compiled is compared, from its first step on
     modules = compiled.apply(compiled.mode_from_environment())
     if option == OPTION:
         framework = of_torchlike(torchlike, optimizer, overrides, programs)

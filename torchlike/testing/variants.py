@@ -156,7 +156,7 @@ class Variant:
 VARIANTS: dict[str, Callable[[_Function], _Function]] = {
     "eager": functools.partial(_under_first_calls, "numpy"),
     "compiled": functools.partial(_under_first_calls, "compiled"),
-    "jit": jit,
+    "jit": functools.partial(jit, warmup=0),
     "warmup": _warming,
     "vmap": _vmapped,
     "devices": _on_devices,

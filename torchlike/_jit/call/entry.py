@@ -11,7 +11,7 @@ from torchlike._jit.call.programs import checked
 
 _mode = "on"
 _fallback: str | None = None
-_warmup = 0
+_warmup: int | None = None
 
 
 def set_mode(mode: str) -> None:
@@ -57,22 +57,23 @@ def set_fallback(fallback: str | None) -> None:
     _fallback = fallback
 
 
-def set_warmup(calls: int) -> None:
+def set_warmup(calls: int | None) -> None:
     """Set how many calls of a kind run eagerly at first (``warmup=``) where functions that are
     given to ``jit`` or ``compile`` from now on do not say.
 
     Args:
-      calls: how many; 0, the default, compiles the first call.
+      calls: how many; 0 compiles the first call; None, the default, as many as compiling is thought
+        to take, and none where the program is small.
 
     Raises:
-      TypeError: ``calls`` is no int.
+      TypeError: ``calls`` is no int and not None.
       ValueError: it is below 0.
 
     Example:
       >>> torchlike.jit.set_warmup(2)
       >>> torchlike.jit(torch.sin).warms_up
       True
-      >>> torchlike.jit.set_warmup(0)
+      >>> torchlike.jit.set_warmup(None)
     """
     global _warmup
     _warmup = checked(calls)
@@ -112,11 +113,12 @@ def jit(
       fallback: "eager" runs calls that cannot be compiled (or would be at every call) eagerly, with
         a warning that names the line, instead of raising JitCaptureError, and compiles the modules
         that they call; counters and logs go on at every call. ``torch.compile`` means this.
-      warmup: how many calls run eagerly at first, while XLA compiles in a thread; None means what
-        ``set_warmup`` said, or 0. It is counted for each program (a new shape warms up, too). The
-        second of these calls is traced as well, and raises what cannot be compiled (``warmup=1``:
-        the first). The call after them runs the program and waits for it, if need be: results do
-        not depend on timing. An error of XLA's is raised there.
+      warmup: how many calls run eagerly at first, while XLA compiles in a thread; 0 waits for the
+        compiler at the first. None means what ``set_warmup`` said, or as many as compiling is
+        thought to take: none for a program of up to 600 equations. It is counted for each program
+        (a new shape warms up, too). The second of these calls is traced as well, and raises what
+        cannot be compiled (``warmup=1``: the first). The call after them runs the program and waits
+        for it, if need be: results do not depend on timing. An error of XLA's is raised there.
       checks: whether the program checks values as eager operations do (is an index in range?), by
         default unless ``TORCHLIKE_CHECKS=off``. The error of such a check is the eager one. It is
         raised when a value is read next, at one of the next two calls, by ``synchronize()``, or at

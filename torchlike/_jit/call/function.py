@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import types
 import weakref
@@ -39,7 +40,7 @@ from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, wr
 from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
 from torchlike._jit.program.program import WHY, Program, SharedOutside
 from torchlike._jit.trace.tail import split
-from torchlike._runtime import late_checks
+from torchlike._runtime import first_calls, late_checks, progress
 from torchlike._runtime.environment_variables import CHECKS
 from torchlike._runtime.tracebacks import trim
 from torchlike._runtime.trees import flatten_arguments
@@ -103,7 +104,7 @@ class JitFunction:
         static_argnames: Any = None,
         dynamic: Any = None,
         fallback: str | None = None,
-        warmup: int = 0,
+        warmup: int | None = 0,
         heeds_stance: bool = False,
         checks: bool | None = None,
     ) -> None:
@@ -144,7 +145,9 @@ class JitFunction:
             self._opened,
         )
         self._warm_up = (
-            WarmUp(warmup, self._tracer, self._cache, self._recompiles) if checked(warmup) else None
+            None
+            if checked(warmup) == 0
+            else WarmUp(warmup, self._tracer, self._cache, self._recompiles)
         )
         #: Whether ``torch.compiler.set_stance`` speaks of it, and whether a stance let it run
         #: eagerly before it compiles.
@@ -345,7 +348,9 @@ class JitFunction:
                 raise
             self._fall_back(call.key, error)
             return None, self._call_by_modules
-        except PutOff:
+        except PutOff as why:
+            if why.is_large and self._warm_up is not None:
+                self._warm_up.put_off(call)
             return None, self._call_warming
         except Grows:
             self._cache.note_growing(call.key)
@@ -386,9 +391,12 @@ class JitFunction:
         reason, before = cache.reason(call, self._compiling(asked)), cache.latest_key
         if not call.traced and before is not None and asked not in cache.programs:
             call = self._tracer.with_numbers(call, before)
-        traced = self._tracer.program_of(call)
+        most = math.inf if self._warm_up is None else self._warm_up.most_traced()
+        traced = self._tracer.program_of(call, most < math.inf, most)
         if reason and traced.program.cacheable and not traced.trace.capture.per_call.unrepeatable:
             self._recompiles.note(reason, before, asked)
+        if most < math.inf and self._warm_up is not None and self._warm_up.begin(traced):
+            raise PutOff
         return self._first_run(traced, asked)
 
     def _first_run(self, traced: Traced, asked: Any) -> Any:
@@ -406,7 +414,8 @@ class JitFunction:
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
         numbers = program.numbers_of(call.leaves)
-        ran = program.run(call.tensors, run.first_values, numbers)
+        with progress.told(f"compiling {self._name}: {program.cost.equations:,} equations"):
+            ran = program.run(call.tensors, run.first_values, numbers)
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
             self._look_at_first(traced, ran.outputs)
@@ -554,7 +563,7 @@ class JitFunction:
         if (
             _stance in ("default", "force_eager")
             or not self._heeds_stance
-            or (self._warm_up is not None and self._warm_up.find(call) is not None)
+            or (self._warm_up is not None and self._warm_up.expects(call))
         ):
             return True
         if _stance == "fail_on_recompile":
@@ -583,16 +592,17 @@ class JitFunction:
 
     @property
     def warms_up(self) -> bool:
-        """Whether first calls run eagerly."""
-        return self._warm_up is not None
+        """Whether first calls run eagerly, or have."""
+        return self._warm_up is not None and self._warm_up.is_active
 
     def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call eagerly, as do the compiled functions that it calls."""
         self.ran_eagerly = modes.current.warming = True
+        counts, first_calls.thread.counts = first_calls.thread.counts, False
         try:
             return self._fn(*args, **kwargs)
         finally:
-            modes.current.warming = False
+            modes.current.warming, first_calls.thread.counts = False, counts
 
     def _call_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call once more, whose arguments are taken apart in another way now."""

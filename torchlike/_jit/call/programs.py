@@ -1,18 +1,25 @@
-"""The programs of one function: those kept, and those that a thread compiles (``warmup=k``)."""
+"""The programs of one function: those kept, and those that a thread compiles while calls run
+eagerly.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import threading
+import functools
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
+
+import jax
 
 from torchlike._jit.call.recompile_messages import Recompiles, key_difference, parameter_names
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
 from torchlike._jit.guards.keys import ObjectKey, Opened, without_objects, without_sizes
 from torchlike._jit.program.program import Program
+from torchlike._runtime import background, first_calls, progress
+from torchlike._runtime.first_calls.statistics import CompiledMeanwhile, meanwhile
 
 #: For so many objects of one class among the arguments programs are compiled: each keeps its own
 #: (a cache for one call to ``generate``) alive.
@@ -43,6 +50,8 @@ class ProgramCache:
         self._growing: set[Any] = set()
         #: Calls of sizes that are not compiled yet, by their keys.
         self._met: Counter[Any] = Counter()
+        #: Keys of programs that are being compiled.
+        self._expected: set[Any] = set()
         #: The program that ran last, and the key of the call that was compiled last.
         self.latest: Program | None = None
         self.latest_key: tuple[Any, ...] | None = None
@@ -54,6 +63,7 @@ class ProgramCache:
         self._objects.clear()
         self._growing.clear()
         self._met.clear()
+        self._expected.clear()
         self.latest = self.latest_key = None
 
     def find(self, call: Call) -> tuple[Program, Any] | None:
@@ -63,9 +73,8 @@ class ProgramCache:
     def keep(self, key: Any, program: Program) -> None:
         """Remember a program; the one unused for longest goes when there are too many."""
         if key not in self.programs:
-            alike = without_objects(key, MODES_IN_KEY)
-            self._objects[alike] += 1
-            self._sizes[without_sizes(alike, MODES_IN_KEY)] += 1
+            self.expect(key)
+            self._expected.discard(key)
         self.programs.setdefault(key, []).insert(0, program)
         kept = [(p.state.used, k, p) for k, programs in self.programs.items() for p in programs]
         if len(kept) > self.most:
@@ -95,6 +104,14 @@ class ProgramCache:
     def note_growing(self, key: Any) -> None:
         """Have calls that differ from one in sizes and numbers alone run eagerly."""
         self._growing.add(_without_numbers(key))
+
+    def expect(self, key: Any) -> None:
+        """Count the objects and sizes of a program that will be kept."""
+        if key not in self._expected:
+            self._expected.add(key)
+            alike = without_objects(key, MODES_IN_KEY)
+            self._objects[alike] += 1
+            self._sizes[without_sizes(alike, MODES_IN_KEY)] += 1
 
     def why_enough(self, key: Any, is_part: bool) -> str:
         """Return why a call with a key, which no program fits, is not to be compiled: for objects
@@ -176,13 +193,16 @@ def fitting(programs: Iterable[Program], call: Call) -> tuple[Program, Any] | No
 _MOST = 256
 #: The call that is traced, unless there are fewer eager ones.
 _TRACED_AT = 2
-#: XLA's compiler has threads of its own: programs wait for each other.
-_one_at_a_time = threading.Semaphore(1)
+#: A first call is traced until it has made so many tensors, where nothing is said about warming up:
+#: a fifth of a second at most.
+_MOST_AT_FIRST = 100
 
 
-def checked(warmup: Any) -> int:
-    """Return ``warmup`` as a number of calls; raise TypeError unless it is an int, ValueError below
-    0."""
+def checked(warmup: Any) -> int | None:
+    """Return ``warmup`` as a number of calls, or None; raise TypeError for what is neither,
+    ValueError below 0."""
+    if warmup is None:
+        return None
     if isinstance(warmup, bool) or not isinstance(warmup, int):
         raise TypeError(f"warmup must be an int, a number of calls, not {type(warmup).__name__}")
     if warmup < 0:
@@ -195,69 +215,47 @@ def of_options(options: Any) -> int | None:
     return options.get("warmup") if isinstance(options, Mapping) else None
 
 
-class Compilation:
-    """Work in a thread, begun at once, for which somebody may wait.
+class Pending:
+    """A program that is being compiled, and how many calls of its kind run eagerly.
 
-    It is no daemon: a process that ends in the midst of XLA's compiler would crash, so it waits for
-    the one program that is being compiled. Those that are not begun by then never are.
+    ``work`` compiles it, in any thread.
     """
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work: Callable[[], None] | None = work
-        self._error: BaseException | None = None
-        self._begun = threading.Lock()
-        self._thread = threading.Thread(target=self._in_thread, name="torchlike.jit.warmup")
-        # Where no thread can be had, or the process ends, whoever waits does it.
-        with contextlib.suppress(RuntimeError):
-            self._thread.start()
+    def __init__(
+        self, name: str, program: Program, work: Callable[[], None], calls: int, most: int
+    ) -> None:
+        self.program = program
+        self.record = CompiledMeanwhile(name, program.cost.equations, most, calls)
+        meanwhile.append(self.record)
+        what = f"compiling {name} in the background: {program.cost.equations:,} equations"
+        self._compilation = background.submit(functools.partial(self._compile, what, work), name)
 
-    def _in_thread(self) -> None:
-        with _one_at_a_time:
-            if threading.main_thread().is_alive():
-                self._do()
-
-    def _do(self) -> bool:
-        """Do the work unless somebody has begun it; return whether it was done here."""
-        if not self._begun.acquire(blocking=False):
-            return False
-        work, self._work = self._work, None
-        assert work is not None
-        try:
+    def _compile(self, what: str, work: Callable[[], None]) -> None:
+        began = time.perf_counter()
+        with progress.told(what):
             work()
-        except BaseException as error:
-            self._error = error
-        return True
+        self.record.seconds = time.perf_counter() - began
 
     def wait(self) -> None:
-        """Wait until the compilation is done; what stands behind another program is done here.
-        Raises what it raised.
-
-        In a process forked meanwhile nobody has done it, and the program's call compiles.
-        """
-        if not self._do():
-            self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-
-class Pending:
-    """A program that is being compiled, and how many calls of its kind there were."""
-
-    def __init__(self, program: Any, compilation: Compilation, calls: int) -> None:
-        self.program = program
-        self.compilation = compilation
-        self.calls = calls
+        """Wait for the program, or raise what compiling it has raised."""
+        began = time.perf_counter()
+        self._compilation.result()
+        self.record.waited = time.perf_counter() - began
+        self.record.is_used = True
 
 
 class _Calls:
-    """Calls with one key that no program fits, being compiled or not."""
+    """Calls with one key that no program fits, being compiled or not.
+
+    Attributes:
+      unknown: how many there were since the last trace, and why they need another program than the
+        call before, whose key stands beside.
+      in_vain: whether no program of theirs can be kept for later calls.
+    """
 
     def __init__(self) -> None:
-        #: How many there were since the last trace, and why they need another program than the call
-        #: before, whose key stands beside.
         self.unknown = 0
         self.reason: tuple[str, Any] = "", None
-        #: Whether no program of theirs can be kept for later calls.
         self.in_vain = False
         self.pending: list[Pending] = []
 
@@ -280,23 +278,25 @@ class Ready(NamedTuple):
 
 
 class WarmUp:
-    """The calls of one function that run eagerly, by key.
+    """The calls of one function that run eagerly, by key, while a thread compiles their program.
 
-    ``warmup=k``: the first k calls of a kind run eagerly, while a thread compiles their program.
+    A call is of the kind of an earlier one where one program fits both. With ``warmup=k`` the first
+    call of a kind only runs eagerly: what it makes lazily (an optimizer's state) is there when the
+    second is traced, and a shape that comes once is never compiled. The second call is traced in
+    the caller's thread, all that the trace did is undone, and it runs eagerly as well (with
+    ``warmup=1`` that is the first call). Call k + 1 runs the program, and waits for it where it is
+    not there yet: which calls run eagerly is a matter of counts, never of time.
 
-    A call is of the kind of an earlier one where one program fits both. The first call of a kind
-    only runs eagerly: what it makes lazily (an optimizer's state) is there when the second is
-    traced, and a shape that comes once is never compiled. The second call is traced in the caller's
-    thread, all that the trace did is undone, and it runs eagerly as well (with ``warmup=1`` that is
-    the first call). Call k + 1 runs the program, and waits for it where it is not there yet: which
-    calls run eagerly is a matter of counts, never of time.
+    Where nothing is said (``calls`` is None) the first call of a key is traced. A program that is
+    small is compiled and run at once. A trace that comes to have too many operations ends, and the
+    call runs eagerly, as with ``warmup``. How many calls do is then what `WholeProgram` says.
 
     A trace whose program is for that call alone (it took from an iterator, which nobody can put
     back) is not undone: it is the call, compiled at once.
     """
 
     def __init__(
-        self, calls: int, tracer: FunctionTracer, cache: ProgramCache, recompiles: Recompiles
+        self, calls: int | None, tracer: FunctionTracer, cache: ProgramCache, recompiles: Recompiles
     ) -> None:
         self.calls = calls
         self._tracer = tracer
@@ -307,6 +307,18 @@ class WarmUp:
     def clear(self) -> None:
         self._keys.clear()
 
+    @property
+    def is_active(self) -> bool:
+        """Whether calls run eagerly, or may."""
+        return self.calls is not None or bool(self._keys)
+
+    def most_traced(self) -> float:
+        """Return how many operations a call may have that is compiled at once. All, where eager
+        operations would be compiled, too, one by one; and where several processes run one program,
+        whose eager calls would be no part of it."""
+        waits = self.calls is not None or jax.process_count() > 1
+        return math.inf if waits or not first_calls.by_numpy() else _MOST_AT_FIRST
+
     def programs(self, key: Any) -> list[Program]:
         """Return the programs that are being compiled for calls with this key."""
         return [pending.program for pending in self._pending(key)]
@@ -315,6 +327,11 @@ class WarmUp:
         """Return the program that is being compiled for such a call, and the call's numbers."""
         return fitting(self.programs(call.key), call)
 
+    def expects(self, call: Call) -> bool:
+        """Return whether a program for such a call is on its way: is compiled, or will be."""
+        is_first = call.key in self._keys and call.key not in self._cache.programs
+        return (is_first and not self._pending(call.key)) or self.find(call) is not None
+
     def take(self, call: Call) -> ExecutionMode | Ready | Traced:
         """Count a call that no program fits, and return how it runs; where it is `Traced`, the
         trace was for this call alone (it may have taken from an iterator), and the call is to be
@@ -322,6 +339,8 @@ class WarmUp:
         found = self.find(call)
         if found is not None:
             return self._take_pending(call.key, *found)
+        if self.calls is None and call.key not in self._keys:
+            return ExecutionMode.COMPILED
         cache = self._cache
         before = cache.latest_key
         if not call.traced and before is not None and call.key not in cache.programs:
@@ -338,11 +357,12 @@ class WarmUp:
         """Count one more call for which a program is being compiled, and return how it runs:
         eagerly, or by the program, for which it waits."""
         (pending,) = [p for p in self._pending(key) if p.program is program]
-        if pending.calls < self.calls:
-            pending.calls += 1
+        record = pending.record
+        if record.calls < record.eager_calls:
+            record.calls += 1
             return ExecutionMode.EAGER
         try:
-            pending.compilation.wait()
+            pending.wait()
         finally:
             self._keys[key].pending.remove(pending)
         self._cache.keep(key, program)
@@ -352,24 +372,52 @@ class WarmUp:
         """Trace a call that is to run eagerly, undo all that the trace did, and have the program
         compiled meanwhile. Where it is for this call alone nothing is undone."""
         traced = self._tracer.program_of(call, silent=True)
-        _, key, run, program = traced
-        capture, per_call = run.capture, run.capture.per_call
-        if per_call.unrepeatable or not program.cacheable:
-            self._not_kept(call.key, not (per_call.unrepeatable or program.changes_structure))
+        run, program = traced.trace, traced.program
+        unrepeatable = run.capture.per_call.unrepeatable
+        if unrepeatable or not program.cacheable:
+            self._not_kept(call.key, not (unrepeatable or program.changes_structure))
             return traced
-        drawn = run.first_values
-        run.outputs.cut()
-        per_call.fail()
-        capture.undo_python()
-        numbers = program.numbers_of(call.leaves)
         reason, before = self._keys[call.key].reason
         reason = self._cache.reason(call, self.programs(call.key)) or reason
         if reason and self._tracer.traces > 1:
             self._recompiles.note(reason, before, call.key)
+        return ExecutionMode.EAGER if self.begin(traced) else traced
+
+    def begin(self, traced: Traced) -> bool:
+        """Undo all that a trace did and have its program compiled meanwhile; return False, where it
+        is to be compiled at once."""
+        call, key, run, program = traced
+        calls = self.calls
+        if calls is None:
+            calls = 0 if self._tracer.conversion.active else program.cost.calls_meanwhile
+            again = program.cacheable or program.changes_structure
+            if not again or run.capture.per_call.unrepeatable or run.capture.ranks:
+                return False
+            if not calls or self.most_traced() == math.inf:
+                return False
+        capture, drawn = run.capture, run.first_values
+        run.outputs.cut()
+        capture.per_call.fail()
+        capture.undo_python()
+        asked = self._keys.setdefault(call.key, _Calls())
+        made = asked.unknown = asked.unknown or 1
+        if not program.cacheable or (self.calls is None and run.results.leaves_first_gradients):
+            return True  # the next call is another program's
+        numbers = program.numbers_of(call.leaves)
         self._cache.latest_key = key
         self._tracer.say_recorded(run)
-        self._begin(call.key, key, program, program.compiling(call.tensors, drawn, numbers))
-        return ExecutionMode.EAGER
+        asked.unknown = 0
+        work = program.compiling(call.tensors, drawn, numbers)
+        pending = Pending(self._tracer.name, program, work, made, max(calls, made))
+        self._keys.setdefault(key, _Calls()).pending.insert(0, pending)
+        self._cache.expect(key)
+        return True
+
+    def put_off(self, call: Call) -> None:
+        """Count a call whose trace has come to have too many operations: the next one like it is
+        traced to its end."""
+        self._count(call.key, lambda: (self._cache.reason(call), self._cache.latest_key))
+        self._cache.latest_key = call.key
 
     def _pending(self, key: Any) -> list[Pending]:
         found = self._keys.get(key)
@@ -390,21 +438,14 @@ class WarmUp:
         if not found.unknown:
             found.reason = reason()
         found.unknown += 1
-        if found.unknown > self.calls:
+        calls = math.inf if self.calls is None and not found.in_vain else self.calls or 0
+        if found.unknown > calls:
             if not found.in_vain:
                 found.unknown = 0
             return "compiled"
-        if found.in_vain or found.unknown < min(_TRACED_AT, self.calls):
+        if found.in_vain or found.unknown < min(_TRACED_AT, calls):
             return "eager"
         return "traced"
-
-    def _begin(self, key: Any, traced_as: Any, program: Any, work: Callable[[], None]) -> None:
-        """Compile the program of the call counted last, for later calls with the key
-        ``traced_as``."""
-        calls = self._keys[key].unknown
-        self._keys[key].unknown = 0
-        found = self._keys.setdefault(traced_as, _Calls())
-        found.pending.insert(0, Pending(program, Compilation(work), calls))
 
     def _not_kept(self, key: Any, in_vain: bool) -> None:
         """Note that the program of the call counted last was for that call alone; ``in_vain`` where

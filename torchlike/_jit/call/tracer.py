@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
+from torchlike._jit.capture.capture import Postponed
 from torchlike._jit.capture.changes import key_of
 from torchlike._jit.guards.keys import Numbers, Opened, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
@@ -28,15 +30,19 @@ MODES_IN_KEY = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A call that no program fits."""
+    """A call that no program fits.
 
-    #: Under which the programs that may fit are found.
+    Attributes:
+      key: under which the programs that may fit are found.
+      tensors: the tensors among the leaves.
+      traced: the leaves whose values are no part of the key: traced numbers, and views at any
+        offset.
+    """
+
     key: tuple[Any, ...]
-    #: The tensors among the leaves.
     tensors: list[Tensor]
     leaves: list[Any]
     structure: Any
-    #: The leaves whose values are no part of the key: traced numbers, and views at any offset.
     traced: Sequence[int]
 
 
@@ -59,8 +65,12 @@ class BodyRaised(Exception):
 
 
 class PutOff(Exception):
-    """A call finds no gradients and leaves some: its program would be for no other call. All that
-    its trace did is undone; it runs eagerly, and the next one like it is compiled."""
+    """A call runs eagerly, and all that its trace did is undone; the next one like it is traced
+    again. It finds no gradients and leaves some, so that its program would be for no other call; or
+    it ``is_large``: it has more operations than are traced at a first call."""
+
+    def __init__(self, is_large: bool = False) -> None:
+        self.is_large = is_large
 
 
 class Opens(Exception):
@@ -88,6 +98,7 @@ class FunctionTracer:
     """Traces the calls of one function.
 
     Attributes:
+      name: the function's.
       traces: how many programs were made.
       conversion: which of the user's functions are rewritten for their control flow.
     """
@@ -104,7 +115,7 @@ class FunctionTracer:
     ) -> None:
         self._opened = Opened() if opened is None else opened
         self._fn = fn
-        self._name = name
+        self.name = name
         self._numbers = numbers
         #: Whether prints are held back and records replayed, as `torch.compile` does.
         self._falls_back = falls_back
@@ -117,6 +128,8 @@ class FunctionTracer:
         self.traces = 0
         #: Whether a trace runs whose call is eager: what the body prints then is not told.
         self._is_silent = False
+        #: How many operations the trace that runs may have.
+        self._most: float = math.inf
         #: Keys of calls of which one was put off.
         self._put_off: set[Any] = set()
         #: Whether it is the head of a function, whose tail is given the very objects from outside.
@@ -139,20 +152,26 @@ class FunctionTracer:
         self._fn, self._is_head = head, True
         self.conversion = Conversion()
 
-    def program_of(self, call: Call, silent: bool = False) -> Traced:
+    def program_of(self, call: Call, silent: bool = False, most: float = math.inf) -> Traced:
         """Trace a call and return its program. `BodyRaised` where the function falls back and its
-        body raised an error of its own."""
-        self._is_silent = silent
+        body raised an error of its own, `PutOff` where it has more than ``most`` operations."""
+        self._is_silent, self._most = silent, most
         try:
             return self._program_of(call)
+        except Postponed:
+            raise PutOff(is_large=True) from None
         finally:
-            self._is_silent = False
+            self._is_silent, self._most = False, math.inf
 
     def _program_of(self, call: Call) -> Traced:
         started = time.perf_counter()
         run, closed, shared = self._traced(call)
         capture, results = run.capture, run.results
         self.movable = run.outside.movable
+        results.leaves_first_gradients = any(
+            slot.of_tensor and slot.is_read and slot.initial is None and left is not None
+            for slot, left in results.slot_outputs
+        )
         if (why := self._why_not_now(call, run)) is not None:
             run.outputs.cut()
             capture.per_call.fail()
@@ -180,7 +199,7 @@ class FunctionTracer:
         capture.cells.inputs.clear()
         self.traces += 1
         for watch in watchers:
-            watch(self._fn, self._name, program)
+            watch(self._fn, self.name, program)
         return Traced(call, _key_of(call, run), run, program)
 
     def _why_not_now(self, call: Call, run: Tracing) -> Exception | None:
@@ -212,15 +231,12 @@ class FunctionTracer:
         results = run.results
         if (
             not (self.falls_back_whole and results.cacheable)
-            or self._is_silent
+            or (self._is_silent and self._most == math.inf)
             or run.capture.per_call.unrepeatable
             or call.key in self._put_off
         ):
             return False
-        if not any(
-            slot.of_tensor and slot.is_read and slot.initial is None and left is not None
-            for slot, left in results.slot_outputs
-        ):
+        if not results.leaves_first_gradients:
             return False
         self._put_off.add(call.key)
         return True
@@ -297,6 +313,8 @@ class FunctionTracer:
                         continue
                     if isinstance(error, JitCaptureError) and self.conversion.extend(error):
                         continue
+                    if self._is_silent and not self._falls_back:
+                        run.capture.prints.let_out()  # the body does not run again
                     raise
                 reached = run.arguments_that_are_state()
                 if reached and avals is None:
@@ -310,13 +328,15 @@ class FunctionTracer:
 
     def _tracing(self, *what: Any) -> Tracing:
         """Prepare a capture of the function, not begun yet."""
-        run = Tracing(self._fn, self._name, *what)
+        run = Tracing(self._fn, self.name, *what)
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
         run.capture.is_part = self.is_part
         run.gives_objects = self._is_head
         run.replays, run.only_records = self._falls_back, self.is_part
         run.capture.prints.is_deferring = self._falls_back
         run.capture.prints.silent = self._is_silent
+        if not self.conversion.active:  # loops on values, which run eagerly for who knows how long
+            run.capture.most = self._most
         return run
 
     def _double(
@@ -364,7 +384,7 @@ class FunctionTracer:
             logger.warning(
                 "torchlike.jit: %s changes %s; compiled code does that once per compile, not at "
                 "each call",
-                self._name,
+                self.name,
                 ", ".join(f"`{label}`" for label in new),
             )
 

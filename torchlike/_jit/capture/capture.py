@@ -16,6 +16,7 @@ report to the capture (`RunningCapture` is what they know of it), and it hands o
 
 from __future__ import annotations
 
+import math
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -73,11 +74,17 @@ from torchlike.autograd.conditional_grad import GIVEN, When
 from torchlike.tensor import Tensor
 
 
+class Postponed(BaseException):
+    """A capture has made more tensors than one at a first call may: it ends here, all that it did
+    is undone, and the call runs eagerly. No Exception, which user code may catch."""
+
+
 class Capture:
     """The running record of one capture.
 
     Attributes:
       cells, bindings, per_call, refused, observer: its parts.
+      n_made, most: how many tensors the body has made, and how many it may.
     """
 
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
@@ -104,7 +111,10 @@ class Capture:
         #: Plain Python values that user code can read.
         self.observer = FrameObserver(self.placeholders, self.tables)
         self.refused.errors_of_jax = self.observer.errors_of_jax
-        self.prints = DeferredPrints(self.observer.say, self.refused.refuse_value)
+        self.prints = DeferredPrints(
+            self.observer.say, self.refused.refuse_value, self.observer.is_from_outside
+        )
+        self.n_made, self.most = 0, math.inf
         self.modules: dict[int, Any] = {}
         #: Ids of modules that the body made.
         self.made_modules: set[int] = set()
@@ -133,7 +143,7 @@ class Capture:
     def _hand_on(self) -> None:
         """Let each part take what is reported to the capture: no call between them."""
         cells, bindings, refused, drawn = self.cells, self.bindings, self.refused, self.per_call
-        self.adopt, self.is_created = cells.adopt, cells.is_created
+        self.is_created = cells.is_created
         self.read, self.write, self.traced, self.unless = (
             cells.read,
             cells.write,
@@ -153,6 +163,23 @@ class Capture:
         self.refuse, self.refuse_value = refused.refuse, refused.refuse_value
         self.paused, self.unseen = self.observer.paused, self.observer.unseen
         self.setting_seen = self.observer.see_setting
+
+    def adopt(self, storage: Storage) -> None:
+        """Record a cell that was made during the capture."""
+        self.n_made += 1
+        if self.n_made > self.most:
+            self.end_large()
+        self.cells.adopt(storage)
+
+    def end_large(self) -> None:
+        """End a capture that has made more than it may, unless it has done what cannot be undone:
+        then it is to be the call."""
+        if self.n_made <= self.most:
+            return
+        if self.per_call.unrepeatable or not self.observer.can_be_undone():
+            self.most = math.inf
+        else:
+            raise Postponed
 
     # -- gradients that there are or not -----------------------------------------------------------
 

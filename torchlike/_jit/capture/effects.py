@@ -75,7 +75,10 @@ class DeferredPrints:
     With ``silent`` all is held back, for this call."""
 
     def __init__(
-        self, say: Callable[[str], None], refuse_value: Callable[[str, str], None]
+        self,
+        say: Callable[[str], None],
+        refuse_value: Callable[[str, str], None],
+        is_from_outside: Callable[[Any], bool],
     ) -> None:
         self.is_deferring = self.silent = False
         self._say = say
@@ -83,7 +86,7 @@ class DeferredPrints:
         self._texts: list[tuple[bool, str]] = []
         #: What is held back for this call alone.
         self._once: list[Callable[[], None]] = []
-        self._refuse_value = refuse_value
+        self._refuse_value, self._is_from_outside = refuse_value, is_from_outside
 
     def __enter__(self) -> None:
         global _running, _print
@@ -114,10 +117,10 @@ class DeferredPrints:
         self._say("print")
         redirected = file is None and sys.stdout is not self._out
         if not self.is_deferring or redirected or not (file is None or file is sys.stderr):
-            if self.silent:
+            file = sys.stdout if file is None else file
+            if self.silent and self._is_from_outside(file):
                 said = io.StringIO()
                 _print(*values, file=said, **how)
-                file = sys.stdout if file is None else file
                 self._once.append(functools.partial(_print, said.getvalue(), end="", file=file))
             else:
                 _print(*values, file=file, **how)

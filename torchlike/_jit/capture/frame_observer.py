@@ -115,11 +115,17 @@ _OF_VIEWS = frozenset(("_base", "_is_view"))
 
 
 class FrameObserver(GuardCollector):
-    """What one capture's user code named, reached and found."""
+    """What one capture's user code named, reached and found.
+
+    Attributes:
+      errors_of_jax: errors that JAX made because it has no value yet of a traced array.
+      within: branches and loops on values that are being traced, the innermost last.
+      containers: ids of lists and dictionaries that are arguments, and where a method changed them
+        first.
+    """
 
     def __init__(self, placeholders: Container[int] = (), tables: Tables | None = None) -> None:
         super().__init__(tables)
-        #: Errors that JAX made because it has no value yet of a traced array.
         self.errors_of_jax: list[BaseException] = []
         #: By their ids, what the function sees instead of its arguments.
         self._placeholders = placeholders
@@ -128,7 +134,6 @@ class FrameObserver(GuardCollector):
         self._previous: Any = None
         #: Guards on values that the code only records something in; see take_records.
         self._records: list[ValueGuard] = []
-        #: Branches and loops on values that are being traced, the innermost last.
         self.within: list[str] = []
         self._gc_was_on = False
         #: Ids of lists, dictionaries and objects that are arguments, and where a method changed
@@ -193,6 +198,14 @@ class FrameObserver(GuardCollector):
             return function(*args)
         finally:
             sys.setprofile(seeing)
+
+    def can_be_undone(self) -> bool:
+        """Return whether the code that has run until now took nothing from iterators, generators of
+        random numbers and the like."""
+        now = _numpy_state()
+        drawn = now is not None and now != self._numpy_random
+        resumed = any(frame in self._resumed for _, frame, _ in self._generators)
+        return not (self.reasons or resumed or drawn or random.getstate() != self._random)
 
     def _chained(self, frame: Any, event: str, arg: Any) -> None:
         self._event(frame, event, arg)

@@ -68,57 +68,66 @@ from torchlike.tensor import Tensor
 
 
 class ProgramState:
-    """What the runs of a program remember."""
+    """What the runs of a program remember.
+
+    Attributes:
+      lock: held by a call that reads state and writes it back.
+      used: when the function last ran the program, in calls.
+      call: ``call(arguments, numbers)``, what `Program.call` gives or UNFIT, and
+        ``guard(arguments)``, which is True only if the guards hold: from the second call on.
+      inline_cache: ``recognize(args, kwargs, current)`` for calls like the one before: None before
+        there was one, False where there cannot be. See ``inline_cache``.
+      double: the gradient's gradient, once one asked for it; see ``double``.
+      batched: the backward executable under a transform, once one asked for it.
+    """
 
     __slots__ = ("batched", "call", "double", "guard", "inline_cache", "lock", "used")
 
     def __init__(self) -> None:
-        #: Held by a call that reads state and writes it back.
         self.lock = threading.Lock()
-        #: When the function last ran the program, in calls.
         self.used = 0
-        #: ``call(arguments, numbers)``, what `Program.call` gives or UNFIT, and
-        #: ``guard(arguments)``, which is True only if the guards hold: from the second call on.
         self.call: Any = None
         self.guard: Callable[..., Any] | None = None
-        #: ``recognize(args, kwargs, current)`` for calls like the one before: None before there was
-        #: one, False where there cannot be. See ``inline_cache``.
         self.inline_cache: Any = None
-        #: The gradient's gradient, once one asked for it; see ``double``.
         self.double: Any = None
-        #: The backward executable under a transform, once one asked for it.
         self.batched: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Program:
-    """A compiled capture."""
+    """A compiled capture.
 
-    #: The executable: arrays of the inputs to arrays of the outputs.
+    Attributes:
+      forward: the executable: arrays of the inputs to arrays of the outputs.
+      words: what becomes of the words of its calls; None where it checks no values.
+      generators: the random generators that a call draws from, where a check of values may undo it.
+      gradient_slots: the gradients that a call binds, which a check of values may take back.
+      guards: what it depends on besides the call's key.
+      numbers: what gives the numbers of a call, of its arguments; None where there are none.
+      prints: what the body prints, at each call.
+      updates: whether a call writes to cells, binds slots or changes Python's objects.
+      retrace: traces the function once more for create_graph.
+      capture_seconds: seconds that the run of the Python body took.
+      cost: what compiling it and a call without it are thought to take.
+      cacheable, why_not, changes_structure: whether it may run again; if not, why not, and
+        whether that is only because the body changed the structure of modules or optimizers, which
+        it may do once.
+    """
+
     forward: Any
     inputs: Inputs
     outputs: Outputs
     gradient: Gradient
-    #: What becomes of the words of its calls; None where it checks no values.
     words: Words | None
-    #: The random generators that a call draws from, where a check of values may undo it.
     generators: Generators | None
-    #: The gradients that a call binds, which a check of values may take back.
     gradient_slots: GradientSlots | None
-    #: What it depends on besides the call's key.
     guards: GuardSet
-    #: What gives the numbers of a call, of its arguments; None where there are none.
     numbers: Table | scalars.CallValues | None
-    #: What the body prints, at each call.
     prints: Effect | None
-    #: Whether a call writes to cells, binds slots or changes Python's objects.
     updates: bool
-    #: Traces the function once more for create_graph.
     retrace: Callable[[Run], Any] | None
-    #: Seconds that the run of the Python body took.
     capture_seconds: float
-    #: Whether it may run again; if not, why not, and whether that is only because the body changed
-    #: the structure of modules or optimizers, which it may do once.
+    cost: first_calls.WholeProgram
     cacheable: bool
     why_not: str
     changes_structure: bool
@@ -297,7 +306,7 @@ def build(
     ``sources`` has the source of each constant that is an input, by its id. ``arguments`` are the
     tensors of the call; those ``as_themselves`` were captured as state from outside too.
     """
-    outside, ranks = _outside(closed, sources), capture.ranks
+    outside, ranks, n_traced = _outside(closed, sources), capture.ranks, len(closed.jaxpr.eqns)
     agreed = agreement(closed, outside.cotangents, ranks)
     closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
     if ranks is None:  # what the ranks compare stays as it is
@@ -366,6 +375,11 @@ def build(
         updates=bool(results.written or results.slot_outputs or results.outside),
         retrace=results.retrace,
         capture_seconds=results.capture_seconds,
+        cost=first_calls.whole_program(
+            [forward] if split.backward is None else [forward, split.backward[0]],
+            n_traced,
+            capture.n_made,
+        ),
         cacheable=results.cacheable,
         why_not=results.why_not,
         changes_structure=results.changes_structure,

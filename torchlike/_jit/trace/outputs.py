@@ -36,16 +36,20 @@ class FreedNode(Node):
 
 
 class AliasOfInput(NamedTuple):
-    """A view of an argument (or of a tensor from outside), which each call makes on that anew."""
+    """A view of an argument (or of a tensor from outside), which each call makes on that anew.
 
-    #: Which argument, or the tensor.
+    Attributes:
+      parent: which argument, or the tensor.
+      nodes: the nodes behind the view, from the parent on: what they read it by and keep, how many
+        outputs they have, and which of those is meant.
+      view: the chain of all steps, from the memory on.
+      made_by, is_differentiable: what says by which operation it was made, and whether it follows
+        its base's history.
+    """
+
     parent: Any
-    #: The nodes behind the view, from the parent on: what they read it by and keep, how many
-    #: outputs they have, and which of those is meant.
     nodes: tuple[tuple[Any, Any, Any, int, int], ...]
-    #: The chain of all steps, from the memory on.
     view: Any
-    #: What says by which operation it was made, and whether it follows its base's history.
     made_by: Any
     is_differentiable: bool
 
@@ -225,6 +229,8 @@ class TraceResults:
         self.cacheable = True
         self.why_not = ""
         self.changes_structure = False
+        #: Whether the call finds leaves without the gradients that it leaves them.
+        self.leaves_first_gradients = False
         # Outputs.
         self.written: list[CellSource] = []
         self.n_made = 0
@@ -269,6 +275,7 @@ class CapturedOutputs:
         #: Tensors made inside whose gradients the program takes, and where their histories begin.
         self.roots: list[tuple[Tensor, Edge]] = []
         self._new: list[Tensor] = []
+        self._freed: list[Tensor] = []
         #: Tensors to be given back, by their ids, and how.
         self._templates: dict[int, tuple[Tensor, Template]] = {}
 
@@ -364,10 +371,17 @@ class CapturedOutputs:
             assert edge is not None
             if _is_freed(edge[0], self._capture.first_sequence):
                 template.root = -2
+                self._freed.append(t)
             else:
                 template.root = len(self.roots)
                 self.roots.append((t, edge))
         return template
+
+    def drop_freed(self) -> None:
+        """Cut tensors made inside off graphs that backward has run through: they keep alive the
+        leaves that the body made, and their gradients, which nobody can reach."""
+        for t in self._freed:
+            t._node = None
 
     def keep_slots(self, bound: Iterable[tuple[Slot, Any]]) -> None:
         """Let slots that each call reads and binds anew keep what they hold where a check of values

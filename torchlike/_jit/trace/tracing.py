@@ -60,7 +60,17 @@ from torchlike.tensor import FIELDS, Tensor, wrap
 
 
 class Tracing:
-    """One run of the Python body under make_jaxpr, and what it left behind."""
+    """One run of the Python body under make_jaxpr, and what it left behind.
+
+    Attributes:
+      modes_left: the modes that the body left set, where it changed any.
+      records: plain values that the body only recorded something in, once per compile.
+      outside: what the body changes of Python's objects, for each call to make again.
+      replays, only_records, gives_objects: whether it does, and whether only what is counted and
+        logged; whether objects that were there before are returned as they are and not as copies.
+      offsets: the tensors among the arguments whose place in their base is traced, and the arrays
+        that stand for its numbers.
+    """
 
     def __init__(
         self,
@@ -84,9 +94,7 @@ class Tracing:
         self.arguments = arguments
         self.n_forward = 0
         self.first_values: list[Any] = []
-        #: The modes that the body left set, where it changed any.
         self.modes_left: ThreadModes | None = None
-        #: Plain values that the body only recorded something in, once per compile.
         self.records: list[str] = []
         self._as_themselves = as_themselves
         #: Of which arguments something was put outside, and how many tensors of the body's own
@@ -103,13 +111,8 @@ class Tracing:
         #: Numbers among the arguments, and in Python's objects, that are traced and not frozen.
         roots = {i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)}
         self.numbers = Table(roots, [place for place, _ in self._moving.values()])
-        #: What the body changes of Python's objects, for each call to make again.
         self.outside = ChangesOutside(self.capture, self._moving)
-        #: Whether it does, and whether only what is counted and logged; whether objects that were
-        #: there before are returned as they are and not as copies.
         self.replays = self.only_records = self.gives_objects = False
-        #: The tensors among the arguments whose place in their base is traced, and the arrays that
-        #: stand for its numbers.
         self.offsets = offsets_among(leaves, traced)
         if not self.offsets.isdisjoint(as_themselves):
             raise OffsetNeeded  # an argument as itself is where it is
@@ -275,6 +278,7 @@ class Tracing:
         observer.start()
         try:
             result = self.fn(*self.args, **self.kwargs)
+            self.capture.end_large()  # user code may have caught it
             self.capture.run_last_checks()
             self.capture.refused.end_refused()
             observer.settle()
@@ -493,6 +497,7 @@ class Tracing:
         # A module that the body made (a loss) is made again by the next capture; asked before
         # anything collects garbage.
         own = {key for key, owner in written.items() if self._is_own(owner)}
+        self.outputs.drop_freed()
         kept = [s for s in self.capture.cells.created_alive() if s not in self.outputs]
         for generation in range(3):
             # What the body left in cycles is young, since collections were off while it ran; one of

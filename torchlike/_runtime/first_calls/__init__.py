@@ -12,17 +12,22 @@ compiling pays), ``settings``, ``statistics`` (what ran where), ``internals`` (t
 JAX that all this needs).
 """
 
-from torchlike._runtime.first_calls.cost import is_brief
+from torchlike._runtime.first_calls.cost import WholeProgram, is_brief, whole_program
 from torchlike._runtime.first_calls.families import FormTemplate
 from torchlike._runtime.first_calls.jit import DECLINED, CompiledForm, FirstCalls, call, jit, takes
+from torchlike._runtime.first_calls.settings import by_numpy, thread
 
 __all__ = [
     "DECLINED",
     "CompiledForm",
     "FirstCalls",
     "FormTemplate",
+    "WholeProgram",
+    "by_numpy",
     "call",
     "is_brief",
     "jit",
     "takes",
+    "thread",
+    "whole_program",
 ]

@@ -23,7 +23,7 @@ from torchlike._runtime.first_calls.program import (
 )
 from torchlike._runtime.first_calls.rules import NoNumpyRule, TooLong
 from torchlike._runtime.first_calls.rules.control_flow import turns
-from torchlike._runtime.first_calls.settings import COMPILED, LEAST, settings
+from torchlike._runtime.first_calls.settings import COMPILED, LEAST, settings, thread
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
@@ -387,12 +387,14 @@ class FirstCalls:
         """Run a program by NumPy, count the call, and return its results, or None where it
         fails."""
         program.calls += 1
-        program.calls_left -= 1
+        if thread.counts:
+            program.calls_left -= 1
         record = program.record
         began, before = perf_counter(), turns.made
         try:
             found = program.run(values)
-            program.calls_left -= program.of_a_turn * (turns.made - before)
+            if thread.counts:
+                program.calls_left -= program.of_a_turn * (turns.made - before)
             return found
         except TooLong as reason:
             program.calls_left = 0

@@ -5,7 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from torchlike._runtime.first_calls.statistics import Record, records
+from torchlike._runtime.first_calls.statistics import (
+    CompiledMeanwhile,
+    Record,
+    meanwhile,
+    records,
+)
 from torchlike._runtime.lazy import LazyModule
 
 _console: Any = LazyModule("rich.console")
@@ -13,10 +18,12 @@ _table: Any = LazyModule("rich.table")
 
 
 class Report:
-    """A table of compiled forms. ``print(report)`` shows it.
+    """A table of compiled forms, and one of functions that were compiled in the background.
+    ``print(report)`` shows them.
 
     Attributes:
       rows: a record for each operation, the dearest first.
+      programs: one for each program that was compiled while its function ran eagerly.
 
     Example:
       >>> report = torchlike.compiler.report()
@@ -24,10 +31,25 @@ class Report:
       True
     """
 
-    def __init__(self, rows: list[Record]) -> None:
-        self.rows = rows
+    def __init__(self, rows: list[Record], programs: list[CompiledMeanwhile]) -> None:
+        self.rows, self.programs = rows, programs
 
     def __rich__(self) -> Any:
+        tables = [self._of_operations()]
+        if self.programs:
+            tables.append(self._of_programs())
+        return _console.Group(*tables)
+
+    def _of_programs(self) -> Any:
+        table = _table.Table(title="compiled in the background", title_justify="left")
+        for name in ("function", "equations", "compiled in s", "waited for s", ""):
+            table.add_column(name, justify="left" if name in ("function", "") else "right")
+        for p in self.programs:
+            seconds = "" if p.seconds is None else f"{p.seconds:.1f}"
+            table.add_row(p.name, f"{p.equations:,}", seconds, f"{p.waited:.1f}", p.state)
+        return table
+
+    def _of_operations(self) -> Any:
         table = _table.Table(title="first calls", title_justify="left")
         table.add_column("operation", no_wrap=True)
         for name in (
@@ -70,8 +92,8 @@ def report() -> Report:
     For each: how many programs were traced for NumPy and how many were made of the trace of other
     sizes; how many calls NumPy computed, and the milliseconds of all that; how many signatures were
     compiled, after how many calls by NumPy, and the milliseconds of their first compiled calls; and
-    why signatures were compiled at once. Functions of ``torchlike.jit`` are not among them:
-    ``explain`` tells of those.
+    why signatures were compiled at once. Then, for each program of ``torchlike.jit`` that was
+    compiled in the background, from which call on it is used; ``explain`` tells more of programs.
 
     Returns:
       a table: ``print`` shows it, and its ``rows`` are the records.
@@ -83,7 +105,7 @@ def report() -> Report:
       True
     """
     rows = sorted(records.values(), key=lambda r: -_seconds(r))
-    return Report(rows)
+    return Report(rows, list(meanwhile))
 
 
 def _seconds(row: Record) -> float:

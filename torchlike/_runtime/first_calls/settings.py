@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+
+from torchlike._runtime import targets
 from torchlike._runtime.environment_variables import FIRST_CALLS
 
 assert FIRST_CALLS.values is not None
@@ -11,22 +14,44 @@ LEAST = 2
 
 
 class Settings:
-    """What holds for the whole process, other threads included."""
+    """What holds for the whole process, other threads included.
+
+    Attributes:
+      host_bytes: bytes of the largest array that is left on the host when it is made.
+      xla_is_dear: how often the usual cost a call of a compiled program has: more in a process
+        whose arrays are all on the host, where XLA would start for it.
+      strict: whether an error of a NumPy rule is raised, rather than logged and the form compiled.
+      check: whether every program made from a trace of other sizes is compared with one of its own.
+    """
 
     def __init__(self) -> None:
         self.mode = next(iter(FIRST_CALLS.get()), NUMPY)
-        #: Bytes of the largest array that is left on the host when it is made.
         self.host_bytes = 1 << 16
-        #: How often the usual cost a call of a compiled program has: more in a process whose
-        #: arrays are all on the host, where XLA would start for it.
         self.xla_is_dear = 1
-        #: Whether an error of a NumPy rule is raised, rather than logged and the form compiled.
         self.strict = False
-        #: Whether every program made from a trace of other sizes is compared with one of its own.
         self.check = False
 
 
 settings = Settings()
+
+
+class ThreadSettings(threading.local):
+    """What holds for one thread.
+
+    Attributes:
+      counts: whether calls by NumPy count towards compiling. Not while a program is compiled of
+        which they are a part: each operation that XLA compiled would be a wait, and soon be unused.
+    """
+
+    counts = True
+
+
+thread = ThreadSettings()
+
+
+def by_numpy() -> bool:
+    """Return whether NumPy computes the first calls of operations here."""
+    return settings.mode == NUMPY and targets.runs_on_cpu()
 
 
 class set_first_calls:

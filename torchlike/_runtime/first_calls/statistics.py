@@ -1,35 +1,73 @@
-"""Counts of what NumPy computed and what was compiled, by the name of the compiled form."""
+"""Counts of what NumPy computed and what was compiled, by the name of the compiled form; programs
+that were compiled while their calls ran eagerly.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class Record:
-    """What happened to all signatures of the forms of one name."""
+    """What happened to all signatures of the forms of one name.
+
+    Attributes:
+      programs: programs traced for NumPy, those made from the trace of other sizes, the calls of
+        both, and the seconds that making and calling them took.
+      compiled: signatures compiled, the calls by NumPy that each had before, and the seconds of
+        their first compiled calls.
+      reasons: why signatures were compiled at once, and how often.
+    """
 
     name: str
-    #: Programs traced for NumPy, those made from the trace of other sizes, the calls of both, and
-    #: the seconds that making and calling them took.
     programs: int = 0
     specialised: int = 0
     calls: int = 0
     making_seconds: float = 0.0
     calling_seconds: float = 0.0
-    #: Signatures compiled, the calls by NumPy that each had before, and the seconds of their first
-    #: compiled calls.
     compiled: int = 0
     compiled_after: list[int] = field(default_factory=list)
     compiling_seconds: float = 0.0
-    #: Why signatures were compiled at once, and how often.
     reasons: dict[str, int] = field(default_factory=dict)
 
     def compiled_because(self, reason: str) -> None:
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
+@dataclass(slots=True)
+class CompiledMeanwhile:
+    """A function's program that was compiled in the background.
+
+    Attributes:
+      name: the function's.
+      equations: those of the program.
+      eager_calls: how many calls of its kind run eagerly: the program is used from the next on.
+      calls: how many there were.
+      seconds: what compiling took; None until it has ended.
+      waited: seconds that the first call of the program waited for it.
+      is_used: whether the program has taken over.
+    """
+
+    name: str
+    equations: int
+    eager_calls: int
+    calls: int = 0
+    seconds: float | None = None
+    waited: float = 0.0
+    is_used: bool = False
+
+    @property
+    def state(self) -> str:
+        """What became of it, in a few words."""
+        if self.is_used:
+            return f"taken over at call {self.eager_calls + 1}"
+        return f"takes over at call {self.eager_calls + 1}, of which there were {self.calls}"
+
+
 records: dict[str, Record] = {}
+#: The latest programs that were compiled in the background.
+meanwhile: deque[CompiledMeanwhile] = deque(maxlen=256)
 
 
 def record_of(name: str) -> Record:

@@ -21,18 +21,20 @@ class Writer:
     def __init__(self) -> None:
         #: Variables and arrays.
         self.constants: list[tuple[Any, Any]] = []
+        #: Programs by the functions and types that they are of. The same few are asked for once for
+        #: each parameter, and each would take a millisecond.
+        self._programs: dict[Any, Any] = {}
 
     def equations(
         self, function: Callable[..., Any], operands: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
         """Return the equations of ``function`` on ``operands`` (variables), and the atoms of its
         results."""
-        closed = jax.make_jaxpr(function)(
-            *(
-                jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
-                for v in operands
-            )
-        )
+        types = tuple([(v.aval.shape, v.aval.dtype, v.aval.weak_type) for v in operands])
+        closed = self._programs.get((function, types))
+        if closed is None:
+            avals = [jax.ShapeDtypeStruct(s, d, weak_type=weak) for s, d, weak in types]
+            closed = self._programs[function, types] = jax.make_jaxpr(function)(*avals)
         jaxpr = closed.jaxpr
         names = dict(zip(jaxpr.invars, operands, strict=True))
         # JAX gives the same jaxpr for the same function again: each time with variables of its own.

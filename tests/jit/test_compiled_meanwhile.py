@@ -1,0 +1,310 @@
+"""Large functions run eagerly at first, while a thread compiles them: where nothing is said."""
+
+import contextlib
+import logging
+import random
+import threading
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+from torchlike._core.errors import JitCaptureError
+from torchlike._jit.call import programs
+from torchlike._runtime import background, progress
+from torchlike._runtime.first_calls import cost
+
+
+@pytest.fixture
+def small_is_large(monkeypatch):
+    """Thirty operations are many, and four calls take as long as compiling them."""
+    monkeypatch.setattr(programs, "_MOST_AT_FIRST", 10)
+    monkeypatch.setattr(cost, "_SMALL", 20)
+    monkeypatch.setattr(cost, "_MOST_MEANWHILE", 4)
+
+
+def long(x, n=30):
+    for i in range(n):
+        x = x * 0.5 + i if i % 2 else x.sin()
+    return x
+
+
+def eager_calls(f, *args, n=7):
+    found = []
+    for _ in range(n):
+        f(*args)
+        found.append(f.ran_eagerly)
+    return found
+
+
+WRAPS = {"jit": torch.jit, "compile": torch.compile}
+
+
+@pytest.fixture(params=WRAPS)
+def wrap(request):
+    return WRAPS[request.param]
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_a_large_function_is_used_from_a_call_on_that_is_known_beforehand(wrap):
+    f = wrap(lambda x: long(x))
+    x = torch.linspace(0, 1, 5)
+    expected = long(x)
+    results = [f(x) for _ in range(6)]
+    assert not f.ran_eagerly
+    for found in results:
+        torch.testing.assert_close(found, expected)
+    assert f.compiles == 1
+    assert eager_calls(wrap(lambda x: long(x) * 2), x) == [True] * 4 + [False] * 3
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_a_small_function_is_compiled_at_once_and_so_is_one_that_says_so(wrap):
+    assert eager_calls(wrap(lambda x: long(x, 6)), torch.ones(3), n=1) == [False]
+    at_once = torch.compile(long, fullgraph=True, options={"warmup": 0})
+    assert eager_calls(at_once, torch.ones(3), n=1) == [False]
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_few_operations_of_many_equations_are_traced_once(wrap, monkeypatch):
+    monkeypatch.setattr(programs, "_MOST_AT_FIRST", 100)
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return long(x)
+
+    compiled = wrap(f)
+    assert eager_calls(compiled, torch.ones(3)) == [True] * 4 + [False] * 3
+    assert compiled.compiles == 1
+    # Each eager call counts; a trace is undone. torch.compile counts in later calls, too.
+    assert len(runs) == (4 if wrap is torch.jit else 7)
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_a_function_that_turns_out_small_is_compiled_at_the_second_call(wrap, monkeypatch):
+    monkeypatch.setattr(cost, "_SMALL", 100)
+    assert eager_calls(wrap(long), torch.ones(3), n=3) == [True, False, False]
+
+
+def trained(wrap, steps=8):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.3), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(5, 4)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = long(model(x)).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = wrap(step)
+    losses = [compiled(x).item() for _ in range(steps)]
+    state = [p.detach().numpy() for p in model.parameters()]
+    return compiled, np.array(losses), state, torch.get_rng_state().numpy()
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_training_is_what_it_is_eagerly_is_compiled_once_and_repeats(wrap):
+    _, losses, state, random = trained(lambda f: f)
+    step, found, found_state, found_random = trained(wrap)
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    for a, b in zip(found_state, state, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(found_random, random)
+    assert step.compiles == 1
+    assert not step.ran_eagerly
+    _, again, again_state, _ = trained(wrap)
+    np.testing.assert_array_equal(again, found)
+    for a, b in zip(again_state, found_state, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_the_call_that_takes_over_waits(monkeypatch):
+    """The thread has not begun: the call compiles."""
+    monkeypatch.setattr(background._worker, "add", lambda task: None)
+    f = torch.jit(long)
+    assert eager_calls(f, torch.ones(3)) == [True] * 4 + [False] * 3
+    assert torch.compiler.report().programs[-1].waited > 0
+
+
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_what_cannot_be_undone_is_done_once(wrap):
+    numbers = iter(range(100))
+
+    def at_first(x):
+        return long(x * 0 + next(numbers)) * 0 + 1
+
+    f = wrap(at_first)
+    for _ in range(5):
+        assert f(torch.zeros(2)).tolist() == [1, 1]
+    assert next(numbers) == 5
+
+
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_python_random_goes_on_as_eagerly():
+    def f(x):
+        return long(x) * 0 + random.random()
+
+    random.seed(1)
+    expected = [random.random() for _ in range(3)]
+    random.seed(1)
+    compiled = torch.jit(f)
+    assert [compiled(torch.zeros(())).item() for _ in range(3)] == pytest.approx(expected)
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_loops_on_values_are_compiled_at_once():
+    def f(x):
+        while x.sum() < 100:
+            x = x * 2
+        return long(x)
+
+    assert eager_calls(torch.jit(f), torch.ones(3), n=2) == [False, False]
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_what_prints_prints_once_a_call(wrap, capsys):
+    def f(x):
+        print("before")  # noqa: T201
+        x = long(x)
+        print("behind")  # noqa: T201
+        return x
+
+    compiled = wrap(f)
+    n = 6
+    eager = sum(eager_calls(compiled, torch.ones(2), n=n))
+    told = n if wrap is torch.compile else eager
+    assert capsys.readouterr().out == "before\nbehind\n" * told
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_user_code_cannot_catch_the_end_of_a_trace(wrap):
+    def f(x):
+        for i in range(30):
+            with contextlib.suppress(BaseException):
+                x = x.sin() + i
+        return x
+
+    assert eager_calls(wrap(f), torch.ones(2)) == [True] * 4 + [False] * 3
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_what_cannot_be_compiled_says_so_at_the_second_call():
+    def f(x):
+        x = long(x)
+        return x * float(x.sum())
+
+    jitted, compiled = torch.jit(f), torch.compile(f)
+    jitted(torch.ones(2))
+    with pytest.raises(JitCaptureError, match="test_compiled_meanwhile"):
+        jitted(torch.ones(2))
+    compiled(torch.ones(2))
+    with pytest.warns(RuntimeWarning, match="cannot be compiled"):
+        compiled(torch.ones(2))
+    assert compiled.ran_eagerly
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_a_program_that_does_not_fit_when_its_call_comes_waits_for_one_that_does(wrap):
+    scale = [2.0]
+    f = wrap(lambda x: long(x) * scale[0])
+    x = torch.ones(2)
+    eager = []
+    for value in (2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0, 3.0, 2.0):
+        scale[0] = value
+        torch.testing.assert_close(f(x), long(x) * value)
+        eager.append(f.ran_eagerly)
+    assert eager == [True] * 4 + [True] * 4 + [False, False]
+    assert f.compiles == 2
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_an_error_of_the_compiler_is_raised_by_the_call_that_takes_over(monkeypatch):
+    def broken(self, *args):
+        def work():
+            raise RuntimeError("no code for this")
+
+        return work
+
+    monkeypatch.setattr("torchlike._jit.program.program.Program.compiling", broken)
+    f = torch.jit(long)
+    eager_calls(f, torch.ones(2), n=4)
+    with pytest.raises(RuntimeError, match="no code for this"):
+        f(torch.ones(2))
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_where_operations_are_compiled_nothing_runs_eagerly():
+    with torch.compiler.set_first_calls("compiled"):
+        assert eager_calls(torch.jit(long), torch.ones(3), n=1) == [False]
+
+
+def test_calls_meanwhile_compile_no_operation():
+    torch.compiler.reset()
+
+    def compiled():
+        return sum(row.compiled for row in torch.compiler.report().rows)
+
+    f, x = torch.jit(torch.erf, warmup=100), torch.ones(50_000)
+    before = compiled()
+    for _ in range(60):
+        f(x)
+    assert compiled() == before
+    for _ in range(60):
+        x.erf()
+    assert compiled() == before + 1
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_the_report_tells():
+    @torch.jit
+    def told_in_the_report(x):
+        return long(x)
+
+    eager_calls(told_in_the_report, torch.ones(2), n=3)
+    text = str(torch.compiler.report())
+    assert "takes over at call 5, of which there were 3" in text
+    eager_calls(told_in_the_report, torch.ones(2), n=2)
+    report = torch.compiler.report()
+    assert "taken over at call 5" in str(report)
+    assert report.programs[-1].name.endswith("told_in_the_report")
+    assert report.programs[-1].seconds > 0
+
+
+def test_with_the_figures_that_hold():
+    """Three hundred operations run eagerly at first, ninety are compiled at once."""
+    f = torch.jit(lambda x: long(x, 300))
+    f(torch.ones(3)), f(torch.ones(3))
+    assert f.ran_eagerly
+    program = torch.compiler.report().programs[-1]
+    assert program.equations > 600
+    assert 50 < program.eager_calls < 200
+    g = torch.jit(lambda x: long(x, 60))
+    g(torch.ones(3))
+    assert not g.ran_eagerly
+
+
+def test_that_compiling_takes_long_is_told(monkeypatch):
+    monkeypatch.setattr(progress, "first", 0.0)
+    seen, release = [], threading.Event()
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            seen.append(record.getMessage())
+            release.set()
+
+    handler = Handler()
+    logging.getLogger("torchlike.jit").addHandler(handler)
+    try:
+        with progress.told("compiling train_step: 2,310 equations"):
+            assert release.wait(30)
+    finally:
+        logging.getLogger("torchlike.jit").removeHandler(handler)
+    assert seen[0] == "torchlike.jit: compiling train_step: 2,310 equations, 0 s so far"
