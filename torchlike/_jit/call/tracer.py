@@ -189,7 +189,7 @@ class FunctionTracer:
         if not run.capture.host.unrepeatable:
             if (made := run.makes_lazily()) and self._opened.add_changed(call.leaves, made):
                 return Opens()
-            may_grow = self.falls_back_whole and self._numbers.dynamic is not False
+            may_grow = self._falls_back and self._numbers.dynamic is not False
             if may_grow and (run.copies.grow() or self._counts(call, run)):
                 return Grows()
             results = run.results
