@@ -320,3 +320,33 @@ def test_a_class_with_its_own_way_to_attributes():
         for _ in range(2):
             assert compiled(torch.ones(1), layer).item() == 3
     assert not compiled.ran_eagerly
+
+
+def test_a_module_of_what_cannot_be_compiled_changes_an_object():
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+            for p in self.parameters():
+                torch.nn.init.ones_(p)
+
+        def forward(self, x, cache):
+            cache.update(self.first(x), 0)
+            return self.second(x)
+
+    block = Block()
+
+    @torch.compile
+    def f(x, cache):
+        y = block(x, cache)
+        return y * 2 if y.sum().item() > 0 else y
+
+    with torch.no_grad():
+        for _ in range(4):
+            cache = Cache(1)
+            for k in range(3):
+                assert f(torch.full((1,), float(k)), cache).item() == 2 * (k + 1)
+            assert cache.layers[0].held.tolist() == [1, 2, 3, 0]
+    (part,) = f._by_modules()._compiled.values()
+    # For the first cache, for a fresh one, and for one that is not.
+    assert (part.compiles, part.ran_eagerly) == (3, False)

@@ -102,11 +102,12 @@ def flatten_arguments(
     dictionaries are one. Instances of the plain classes ``opened`` are taken apart as dictionaries
     of their attributes are."""
     leaves = [*args, *kwargs.values()] if kwargs else list(args)
+    kinds = _OPENED.union(opened) if opened else _OPENED
     for leaf in leaves:
-        kind = type(leaf)
-        if kind in _OPENED or isinstance(leaf, tuple) or kind in opened:
+        if type(leaf) in kinds or isinstance(leaf, tuple):
             found = Leaves()
-            return found, _open((args, kwargs), found, None, _Seen(opened, found.containers))
+            seen = _Seen(opened, kinds, found.containers)
+            return found, _open((args, kwargs), found, None, seen)
     return leaves, (len(args), tuple(kwargs))
 
 
@@ -259,9 +260,8 @@ class _Seen(dict[int, int]):
 
     __slots__ = ("classes", "containers", "opened")
 
-    def __init__(self, classes: Collection[type], containers: list[Any]) -> None:
-        self.classes, self.containers = classes, containers
-        self.opened = _OPENED.union(classes) if classes else _OPENED
+    def __init__(self, classes: Collection[type], opened: set[type], containers: list[Any]) -> None:
+        self.classes, self.opened, self.containers = classes, opened, containers
 
 
 class _Objects:

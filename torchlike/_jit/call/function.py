@@ -238,8 +238,6 @@ class JitFunction:
         try:
             leaves, structure = flatten_arguments(args, kwargs, self._opened.classes)
         except RecursionError:
-            if self._opened.refuse():
-                return self._call_again(args, kwargs)
             return self._call_without_key(NoKey(_TOO_DEEP), args, kwargs)
         except Exception as error:  # of a method of the user's
             return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
@@ -261,8 +259,6 @@ class JitFunction:
                 else:
                     key.append(static_key(leaf))
         except NoKey as why:
-            if self._opened.refuse():
-                return self._call_again(args, kwargs)
             return self._call_without_key(why, args, kwargs)
         except Exception as error:
             return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
@@ -497,6 +493,8 @@ class JitFunction:
     def _call_without_key(self, why: NoKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call whose arguments choose no program: eagerly where the function falls back, else
         refuse it."""
+        if self._opened.refuse():
+            return self._call_again(args, kwargs)
         if self._fallback is None:
             raise self.without_key(str(why)) from None
         if NoKey not in self.fell_back:

@@ -113,7 +113,7 @@ class FunctionTracer:
         checks: bool = True,
         opened: Opened | None = None,
     ) -> None:
-        self._opened = Opened() if opened is None else opened
+        self._opened = opened
         self._fn = fn
         self.name = name
         self._numbers = numbers
@@ -206,9 +206,10 @@ class FunctionTracer:
         """Return what is to be raised where the program of a trace is not to be made: the call is
         made in another way."""
         if not run.capture.per_call.unrepeatable:
-            if (made := run.makes_lazily()) and self._opened.add_changed(call.leaves, made):
+            opened, made = self._opened, run.makes_lazily()
+            if opened is not None and made and opened.add_changed(call.leaves, made):
                 return Opens()
-            may_grow = self.falls_back_whole and self._numbers.dynamic is not False
+            may_grow = self._falls_back and self._numbers.dynamic is not False
             if may_grow and (run.copies.grow() or self._counts(call, run)):
                 return Grows()
             results = run.results

@@ -609,10 +609,13 @@ class Tracing:
 
     def makes_lazily(self) -> frozenset[int]:
         """Return the ids of the objects that have attributes from this run on which were missing or
-        None, and of the lists that were empty."""
+        None, and of the lists that were empty; of all that changed where no call can change it
+        otherwise."""
         found: set[int] = set()
         for g in self.capture.observer.changes():
-            if type(g) is NameGuard and g.owner is not g.space:
+            if self.only_records:
+                is_new = True
+            elif type(g) is NameGuard and g.owner is not g.space:
                 is_new = g.before() is None or g.before() is MISSING
             else:
                 is_new = type(g) is ItemsGuard and not g.items

@@ -124,7 +124,7 @@ def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     first: dict[int, int] = {}
     key = [signature(x, first) if isinstance(x, Tensor) else static_key(x) for x in leaves]
     tensors = [x for x in leaves if isinstance(x, Tensor)]
-    return Call((*(None,) * MODES_IN_KEY, *key), tensors, leaves, structure, (), args, kwargs)
+    return Call((*(None,) * MODES_IN_KEY, *key), tensors, leaves, structure, ())
 
 
 def compiled(
