@@ -109,7 +109,7 @@ def _entries(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
         words = node.value.split()
         heads = _HEAD.findall(node.value)
-        yield from words
+        yield from (word.partition(":")[0] for word in words)  # of pairs the keys, as of a dict
         if len(heads) > len(words) / 12:
             yield from heads
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-TOKENS, LENGTHS, EPISODES = 100, 50, 30
+TOKENS, LENGTHS, EPISODES, POINTS = 100, 50, 30, 12
 _WIDTH, _HEADS, _LAYERS = 64, 4, 4
 
 
@@ -101,4 +101,55 @@ def episodes(torch: Any) -> Callable[[], Any]:
     return train
 
 
-GROWING = {"tokens": tokens, "lengths": lengths, "episodes": episodes}
+def processes(torch: Any) -> Callable[[], Any]:
+    """Return a function that takes a step of a Gaussian process at each of twelve numbers of
+    points: a Cholesky factor, two solves, a determinant, and their gradients."""
+    torch.manual_seed(0)
+    scale, noise = torch.zeros((), requires_grad=True), torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.Adam([scale, noise], lr=0.1)
+
+    def train() -> Any:
+        for n in range(40, 40 + POINTS):
+            x = torch.linspace(0, 1, n)
+            y = torch.sin(6 * x)
+            near = torch.exp(-((x[:, None] - x) ** 2) / scale.exp())
+            factor = torch.linalg.cholesky(near + noise.exp() * torch.eye(n))
+            solved = torch.cholesky_solve(y[:, None], factor)[:, 0]
+            loss = y @ solved + 2 * factor.diagonal().log().sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    return train
+
+
+def scripted(torch: Any) -> Callable[[], Any]:
+    """Return a function that calls a scripted one, a sum in the Poincaré ball, with fifty lengths,
+    forward and backward."""
+    torch.manual_seed(0)
+
+    def moved(x, y):  # type: ignore[no-untyped-def] - to TorchScript these are tensors
+        both = (x * y).sum(-1, keepdim=True)
+        first, second = (x * x).sum(-1, keepdim=True), (y * y).sum(-1, keepdim=True)
+        above = (1 + 2 * both + second) * x + (1 - first) * y
+        return above / (1 + 2 * both + first * second).clamp_min(1e-15)
+
+    add = torch.jit.script(moved)
+
+    def train() -> Any:
+        for n in range(10, 10 + LENGTHS):
+            x = (0.1 * torch.randn(n, 4)).requires_grad_()
+            add(x, 0.1 * torch.randn(n, 4)).square().sum().backward()
+        return x.grad.sum().item()
+
+    return train
+
+
+GROWING = {
+    "tokens": tokens,
+    "lengths": lengths,
+    "episodes": episodes,
+    "processes": processes,
+    "scripted": scripted,
+}
