@@ -33,13 +33,13 @@ def cases(n: int) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     normal = jax.jit(samplers.normal(grid, FLOAT))
     integers = jax.jit(samplers.integers(grid, LONG))
     mask = jax.jit(samplers.dropout_mask(grid, 4))
-    coins = jax.jit(lambda k: jax.random.bernoulli(k, 0.5, (n,)))
+    coins = jax.jit(lambda k: jax.random.bernoulli(k, jnp.float32(0.5), (n,)))
     return {
         "uniform": (
             lambda: uniform(key, zero, one),
-            lambda: jax.random.uniform(theirs, (n,)),
+            lambda: jax.random.uniform(theirs, (n,), FLOAT),
         ),
-        "normal": (lambda: normal(key, zero, one), lambda: jax.random.normal(theirs, (n,))),
+        "normal": (lambda: normal(key, zero, one), lambda: jax.random.normal(theirs, (n,), FLOAT)),
         "integers": (
             lambda: integers(key, span, low),
             lambda: jax.random.randint(theirs, (n,), 0, 1000, dtype=jnp.int64),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.random.cuda import cards, fills, layout, permutation, philox
+from torchlike.random.cuda import cards, fills, layout, permutation, philox, samplers
 from torchlike.random.cuda.stream import PhiloxEngine
 
 
@@ -79,6 +79,14 @@ def test_threads_go_over_a_tensor(card, n, unroll, passes):
     np.testing.assert_array_equal(np.asarray(words.z), each.z)
     if n > grid.threads:
         np.testing.assert_array_equal(np.asarray(place), turn % unroll)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_sines_of_the_angles_there_are(cosine):
+    angle = np.linspace(0, 2 * np.pi, 100_001).astype(np.float32)
+    found = samplers.sine_or_cosine(jnp.asarray(angle), cosine)
+    wanted = (np.cos if cosine else np.sin)(angle.astype(np.float64))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1.2e-7)
 
 
 def test_a_tensor_beyond_2_gib_is_filled_in_halves():
