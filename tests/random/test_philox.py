@@ -14,6 +14,7 @@ import pytest
 import torchlike as torch
 from torchlike.random.cuda import cards, fills, layout, permutation, philox, samplers
 from torchlike.random.cuda.stream import PhiloxEngine
+from torchlike.random.generator import drawing_from
 
 
 def on(seed: int, offset: int = 0) -> torch.Generator:
@@ -111,6 +112,19 @@ def test_neighbours_of_dropout_share_a_call(card, width):
     )
     word = np.choose(place % 4, each)
     np.testing.assert_array_equal(mask, (word.astype(np.float32) * 2.0**-32 + 2.0**-33) < 0.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("size", [40, 42, 41])
+def test_dropout_scales_in_float32(dtype, size):
+    x = (torch.arange(size) / 8 + 1).to(dtype)
+    with drawing_from(PhiloxEngine(7), {}):
+        found = torch.nn.functional.dropout(x, 0.1)
+    width = {40: 16 // dtype.itemsize, 42: 2, 41: 1}[size]
+    kept = np.asarray(fills.bernoulli_mask(on(7).engine, (size,), 1 - 0.1, width=width))
+    scale = np.float32(1) / np.float32(1 - 0.1)
+    noise = torch.from_numpy(np.where(kept, scale, 0).astype(np.float32))
+    assert torch.equal(found, (x.float() * noise).to(dtype))
 
 
 @pytest.mark.parametrize(
