@@ -33,6 +33,12 @@ def _randint(high, *size):
     return lambda g: torch.randint(0, high, size, generator=g)
 
 
+def _as_shown(x):
+    # What is printed of a large matrix: three rows and columns at each side.
+    side = [0, 1, 2, -3, -2, -1]
+    return x[side][:, side]
+
+
 def _corners(x, *places):
     return torch.stack([x[place] for place in places])
 
@@ -242,6 +248,36 @@ PUBLISHED = [
         "1.9983 0.8704 2.1127",
         _ISSUE + "62467",
         card="A6000",
+    ),
+    Printed(
+        "randn on an RTX 3060",
+        42,
+        lambda g: _as_shown(torch.randn(64, 2048, generator=g)),
+        (
+            "0.1940 2.1614 -0.1721 1.4540 -2.7733 -0.8932 "
+            "-0.4574 0.8063 0.1580 0.1124 0.2769 -1.2535 "
+            "1.1346 -0.6329 -0.9147 -1.0001 -1.1552 -0.6955 "
+            "-0.4861 0.3358 1.0578 -0.7282 0.5087 0.1318 "
+            "0.7881 0.8339 -1.1424 -0.6297 -1.1112 -0.4091 "
+            "-1.2356 -0.4083 -0.4695 -0.4841 1.2850 -0.0282"
+        ),
+        # The card is not said: among all of up to 260 multiprocessors they are its numbers alone.
+        _ISSUE + "158398",
+        card="RTX 3060",
+    ),
+    Printed(
+        "randn 1823 x 781",
+        42,
+        lambda g: _as_shown(torch.randn(1823, 781, generator=g)[:10]),
+        (
+            "0.1940 2.1614 -0.1721 -0.8353 -1.6443 0.1315 "
+            "-0.1797 0.9744 -2.0136 0.0543 0.2508 -0.2370 "
+            "1.1266 1.5895 0.1072 -0.4797 1.4313 1.7260 "
+            "1.9695 0.5996 0.5583 -0.0692 2.9254 0.9274 "
+            "-1.7301 1.2562 -1.2144 -0.4262 -2.0327 -1.0277 "
+            "-0.2987 0.1946 1.1640 -0.2081 -1.0439 0.7082"
+        ),
+        "a softmax kernel in Triton",
     ),
     Printed(
         "randint 100",

@@ -594,6 +594,13 @@ def test_random_bits():
     check(jax.extend.random.threefry_2x32, key, count)
 
 
+def test_high_halves_of_products():
+    words = np.array([0, 1, 0xFFFFFFFF, 0xD2511F53, 0x80000000], np.uint32)
+    check(lax.mulhi, words, words[::-1].copy())
+    with pytest.raises(NoNumpyRule):
+        function_of(jax.make_jaxpr(lax.mulhi)(np.int32(1), np.int32(1)))
+
+
 def test_control_flow():
     x = floats(4)
     check(lambda x: lax.cond(x[0] > 0, lambda v: v + 1, lambda v: v - 1, x), x)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.random.cuda import cards, fills, layout, permutation, philox
+from torchlike.random.cuda import cards, fills, layout, permutation, philox, samplers
 from torchlike.random.cuda.stream import PhiloxEngine
+from torchlike.random.generator import drawing_from
 
 
 def on(seed: int, offset: int = 0) -> torch.Generator:
@@ -81,6 +82,14 @@ def test_threads_go_over_a_tensor(card, n, unroll, passes):
         np.testing.assert_array_equal(np.asarray(place), turn % unroll)
 
 
+@pytest.mark.parametrize("cosine", [False, True])
+def test_sines_of_the_angles_there_are(cosine):
+    angle = np.linspace(0, 2 * np.pi, 100_001).astype(np.float32)
+    found = samplers.sine_or_cosine(jnp.asarray(angle), cosine)
+    wanted = (np.cos if cosine else np.sin)(angle.astype(np.float64))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1.2e-7)
+
+
 def test_a_tensor_beyond_2_gib_is_filled_in_halves():
     assert (
         list(layout.pieces(1 << 29, 4)) == [1 << 28] * 2
@@ -103,6 +112,19 @@ def test_neighbours_of_dropout_share_a_call(card, width):
     )
     word = np.choose(place % 4, each)
     np.testing.assert_array_equal(mask, (word.astype(np.float32) * 2.0**-32 + 2.0**-33) < 0.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("size", [40, 42, 41])
+def test_dropout_scales_in_float32(dtype, size):
+    x = (torch.arange(size) / 8 + 1).to(dtype)
+    with drawing_from(PhiloxEngine(7), {}):
+        found = torch.nn.functional.dropout(x, 0.1)
+    width = {40: 16 // dtype.itemsize, 42: 2, 41: 1}[size]
+    kept = np.asarray(fills.bernoulli_mask(on(7).engine, (size,), 1 - 0.1, width=width))
+    scale = np.float32(1) / np.float32(1 - 0.1)
+    noise = torch.from_numpy(np.where(kept, scale, 0).astype(np.float32))
+    assert torch.equal(found, (x.float() * noise).to(dtype))
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,11 @@ def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) 
     if p == 1.0 or input.is_meta:
         return apply_noise.spec.in_place(input, 0.0) if inplace else apply_noise(input, 0.0)
     width = _width(input) if shape is None and not inplace else None
-    kept, scale = wrap(_mask(input, p, shape, width)), noise.dropout_scale(input.dtype.numpy, p)
+    mask = _mask(input, p, shape, width)
+    if width is not None and dtypes.is_half(input.dtype.numpy):  # CUDA's kernel scales in float32
+        scale = np.float32(noise.dropout_scale(np.dtype(np.float32), p))
+        return apply_noise(input, wrap(boxes.apply(_where, mask, scale, np.float32(0))))
+    kept, scale = wrap(mask), noise.dropout_scale(input.dtype.numpy, p)
     run = apply_mask.spec.in_place if inplace else apply_mask
     return run(input, kept, scale)
 

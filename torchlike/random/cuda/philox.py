@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 _ROUNDS = 10
-_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_MULTIPLIERS = np.uint32(0xD2511F53), np.uint32(0xCD9E8D57)
 #: What the two words of the key grow by after a round.
 _WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
-_HALF = np.uint64(32)
 
 
 class FourWords(NamedTuple):
@@ -66,7 +65,9 @@ def _philox(counter: FourWords, k0: Any, k1: Any) -> FourWords:
     return FourWords(c0, c1, c2, c3)
 
 
-def _product(a: jax.Array, multiplier: np.uint64) -> tuple[jax.Array, jax.Array]:
+def _product(a: Any, multiplier: np.uint32) -> tuple[Any, Any]:
     """Return the high and the low half of the product of 64 bits."""
-    product = a.astype(np.uint64) * multiplier
-    return (product >> _HALF).astype(np.uint32), product.astype(np.uint32)
+    if isinstance(a, np.ndarray):
+        product = a.astype(np.uint64) * np.uint64(multiplier)
+        return (product >> np.uint64(32)).astype(np.uint32), product.astype(np.uint32)
+    return lax.mulhi(a, jnp.full_like(a, multiplier)), a * multiplier

@@ -87,20 +87,44 @@ def box_muller(first: Any, second: Any, cosine: Any) -> Any:
     """Return cuRAND's normal float32 of each two words: of its two the second where ``cosine``."""
     radius = jnp.sqrt(np.float32(-2) * jnp.log(unit_float(first)))
     angle = second.astype(_FLOAT32) * _TURN32 + _TURN32 / np.float32(2)
-    return radius * _sine_or_cosine(angle, cosine)
+    return radius * sine_or_cosine(angle, cosine)
 
 
-def _sine_or_cosine(angle: Any, cosine: Any) -> Any:
-    if cosine is False:  # the whole array takes the first
-        return jnp.sin(angle)
-    return jnp.where(cosine, jnp.cos(angle), jnp.sin(angle))
+#: Polynomials in t squared for sin(t) / t and cos(t), from the highest power, interpolated where
+#: |t| is at most a quarter of pi: right to 2e-9.
+_SINE = (-1.95032344e-04, 8.33203061e-03, -1.66666506e-01, 9.99999997e-01)
+_COSINE = (2.43789938e-05, -1.38866089e-03, 4.16666164e-02, -4.99999996e-01, 1.0)
+#: Half of pi as a number of 8 bits, of which small multiples are exact, and the rest.
+_HALF_PI = np.float32(1.5703125), np.float32(math.pi / 2 - 1.5703125)
+
+
+def sine_or_cosine(angle: Any, cosine: Any) -> Any:
+    """Return the cosine of float32 angles from 0 to 2 pi where ``cosine``, else the sine, to 1e-7.
+
+    Of these few turns; XLA's own, for all angles and of each both, take twice as long."""
+    quarter = jnp.floor(angle * np.float32(2 / math.pi) + np.float32(0.5))
+    t = (angle - quarter * _HALF_PI[0]) - quarter * _HALF_PI[1]
+    turn = quarter.astype(np.int32) + jnp.asarray(cosine).astype(np.int32)
+    square = t * t
+    sine, cosined = t * _polynomial(_SINE, square), _polynomial(_COSINE, square)
+    value = jnp.where(turn & 1 == 1, cosined, sine)
+    return jnp.where(turn & 2 == 2, -value, value)
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
+    value = jnp.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * x + np.float32(coefficient)
+    return value
 
 
 def _box_muller_double(drawn: Any) -> Any:
     (x, y, z, w), place = drawn
     radius = jnp.sqrt(-2.0 * jnp.log(_unit_double(x, y)))
     angle = (_bits53(z, w).astype(np.float64) * (_UNIT53 * 2) + _UNIT53) * math.pi
-    return radius * _sine_or_cosine(angle, False if place is None else place == 1)
+    if place is None:
+        return radius * jnp.sin(angle)
+    return radius * jnp.where(place == 1, jnp.cos(angle), jnp.sin(angle))
 
 
 def standard_normal(key: Any, grid: Grid, dtype: np.dtype) -> Any:

@@ -1,4 +1,4 @@
-"""Random bits of JAX's default generator."""
+"""Random bits of JAX's default generator, and what those of Philox are made by."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._runtime.first_calls.rules.registry import Equation, rule
+from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule, rule
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
@@ -32,3 +32,15 @@ def _threefry2x32(eqn: Equation) -> Callable[..., Any]:
         return [np.broadcast_to(x, shape) for x, shape in zip((x0, x1), shapes, strict=True)]
 
     return bits
+
+
+@rule("mulhi")
+def _mulhi(eqn: Equation) -> Callable[..., Any]:
+    """Return the function of the high halves of products of words of 32 bits."""
+    if eqn.dtype != np.uint32:
+        raise NoNumpyRule("mulhi")
+
+    def high(a: Any, b: Any) -> Any:
+        return ((a.astype(np.uint64) * b) >> np.uint64(32)).astype(np.uint32)
+
+    return high
