@@ -263,6 +263,31 @@ def test_calls_meanwhile_compile_no_operation():
 
 
 @pytest.mark.usefixtures("small_is_large")
+def test_a_function_that_has_begun_may_be_compiled_under_a_stance_that_forbids_others():
+    f = torch.jit(long)
+    f(torch.ones(2))
+    with torch.compiler.set_stance("fail_on_recompile"):
+        assert eager_calls(f, torch.ones(2), n=4) == [True] * 3 + [False]
+        with pytest.raises(RuntimeError, match="Detected recompile"):
+            f(torch.ones(3))
+
+
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_sizes_that_are_being_compiled_count():
+    f = torch.compile(long)
+    for size in range(1, 13):
+        eager_calls(f, torch.ones(size), n=3)
+    assert f.compiles == 8
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_explain_says_where_the_program_is():
+    explained = torch.jit.explain(torch.jit(long))(torch.ones(2))
+    assert "torch.compiler.report() tells" in explained.not_kept
+
+
+@pytest.mark.usefixtures("small_is_large")
 def test_the_report_tells():
     @torch.jit
     def told_in_the_report(x):
