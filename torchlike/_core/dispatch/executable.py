@@ -441,10 +441,18 @@ class _Unmade:
         self._form: Form | None = None
 
     def __call__(self, *args: object) -> Any:
+        return self.form(*args)
+
+    @property
+    def form(self) -> Any:
         if self._form is None:
             self._form = self._make()
             setattr(self._exe, self._slot, self._form)
-        return self._form(*args)
+        return self._form
+
+    @property
+    def by_numpy(self) -> Callable[..., Any]:
+        return self.form.by_numpy
 
 
 def _aval(x: Argument) -> Aval | None:

@@ -209,14 +209,17 @@ def execute(
     selecting = tape.saving.selecting if exe.mask else None
     known = None if selecting is None else selecting.recall(exe)
     out: Any = DECLINED
-    if on_host and known is None:
-        out = exe.by_numpy(*arrays)
-        if out is DECLINED:
-            to_device(arrays, operands)
     try:
         if known is not None:
             out, residuals = known
-        elif out is not DECLINED:
+        elif on_host:
+            if exe.keeps_residuals and exe.mask and exe.rule is None and modes.current.queue:
+                out, residuals = first_calls.call(exe.forward_vjp, *arrays)
+            else:
+                out = exe.by_numpy(*arrays)
+                if out is DECLINED:
+                    to_device(arrays, operands)
+        if out is not DECLINED:
             pass
         elif not exe.mask:
             out = exe.forward(*arrays)

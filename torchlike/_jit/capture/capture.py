@@ -80,6 +80,8 @@ class Capture:
       cells, bindings, host, refused, observer: its parts.
     """
 
+    defers = False
+
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
         self.name = name
         #: Whether ``torch.jit.is_scripting()`` is to say yes.

@@ -189,7 +189,7 @@ class Tracing:
         n_arguments = len(self.numbers.positions)
         for i, (at, _) in enumerate(self._moving.values(), n_arguments):
             put_unseen(at, self.numbers.root(i))
-        modes.current.capture = capture
+        modes.current.watch(capture)
         place, modes.current.place = modes.current.place, None
         before = ThreadModes()
         # Hooks on saved tensors around a call are not the program's: a later call may have others.
@@ -217,7 +217,7 @@ class Tracing:
             for at, number in self._moving.values():
                 put_unseen(at, number)
             capture.place, modes.current.place = modes.current.place, place
-            modes.current.capture = None
+            modes.current.watch(None)
             # A second capture begins as the first did.
             self.modes_left = ThreadModes() if before.changed() else None
             before.restore()

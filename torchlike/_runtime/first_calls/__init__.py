@@ -14,7 +14,15 @@ JAX that all this needs).
 
 from torchlike._runtime.first_calls.cost import is_brief
 from torchlike._runtime.first_calls.families import FormTemplate
-from torchlike._runtime.first_calls.jit import DECLINED, CompiledForm, FirstCalls, call, jit, takes
+from torchlike._runtime.first_calls.jit import (
+    DECLINED,
+    CompiledForm,
+    FirstCalls,
+    call,
+    defer,
+    jit,
+    takes,
+)
 
 __all__ = [
     "DECLINED",
@@ -22,6 +30,7 @@ __all__ = [
     "FirstCalls",
     "FormTemplate",
     "call",
+    "defer",
     "is_brief",
     "jit",
     "takes",

@@ -12,7 +12,10 @@ class Settings:
     """What holds for the whole process, other threads included."""
 
     def __init__(self) -> None:
-        self.mode = next(iter(FIRST_CALLS.get()), NUMPY)
+        self._mode = next(iter(FIRST_CALLS.get()), NUMPY)
+        self._defers = False
+        #: Whether there is more to ask than NumPy: calls are compiled, or may be deferred.
+        self.asks = self._mode == COMPILED
         #: Bytes of the largest array that is left on the host when it is made.
         self.host_bytes = 1 << 16
         #: How often the usual cost a call of a compiled program has: more in a process whose
@@ -22,6 +25,26 @@ class Settings:
         self.strict = False
         #: Whether every program made from a trace of other sizes is compared with one of its own.
         self.check = False
+
+    @property
+    def mode(self) -> str:
+        """How first calls are computed."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: str) -> None:
+        self._mode = mode
+        self.asks = self._defers or mode == COMPILED
+
+    @property
+    def defers(self) -> bool:
+        """Whether a thread has deferred calls since the process began (_extensions/deferred)."""
+        return self._defers
+
+    @defers.setter
+    def defers(self, defers: bool) -> None:
+        self._defers = defers
+        self.asks = defers or self._mode == COMPILED
 
 
 settings = Settings()

@@ -1,0 +1,149 @@
+"""What is known of a call that may be deferred, and the tree of the calls that were.
+
+From one flush to the next each call is a node of a tree, below the call before it. Its edge says
+all that the call is: the form, and of each operand which value or input it is or, met for the first
+time, its shape and dtype. So a call that comes again at its place is found by one look-up: no trace
+and no abstract evaluation. All begin at one root, so equal chains, such as the layers of a
+model that is flushed layer by layer, share their nodes and their programs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+
+if TYPE_CHECKING:
+    from torchlike._extensions.deferred.pieces import Piece
+    from torchlike._runtime.first_calls import FirstCalls
+
+#: Calls after which a chain is flushed unasked, and bytes of its results.
+MOST_CALLS = 1000
+MOST_BYTES = 256 << 20
+
+
+class Results(NamedTuple):
+    """The results of a form for operands of some shapes and dtypes."""
+
+    #: (shape, dtype) of each array.
+    avals: tuple[tuple[tuple[int, ...], np.dtype], ...]
+    #: How the arrays are put together: None for one array, else the tree.
+    tree: Any
+
+    @classmethod
+    def of(cls, out: Any) -> Results:
+        """Return those of a call, of which ``out`` are the results, or what has their shapes."""
+        leaves, tree = jax.tree.flatten(out)
+        avals = tuple([(tuple(x.shape), x.dtype) for x in leaves])
+        return cls(avals, None if tree == _ONE else tree)
+
+
+_ONE = jax.tree.structure(0)
+
+
+class Call:
+    """A call at its place in a chain."""
+
+    __slots__ = (
+        "bytes",
+        "depth",
+        "edges",
+        "first",
+        "form",
+        "is_last",
+        "kept",
+        "parent",
+        "pieces",
+        "results",
+        "spec",
+        "tree",
+    )
+
+    def __init__(self, parent: Call | None, form: Any, tree: Any, spec: Any, kept: Any) -> None:
+        self.parent, self.form = parent, form
+        #: The operands: their tree, and of each its number (from -1 downwards that of an input).
+        self.tree: Any = tree
+        self.spec: tuple[int, ...] = spec
+        #: What keys below name by its id.
+        self.kept = kept
+        self.results = Results((), None)
+        #: The number of its first result in the chain, how many calls and bytes there are with it.
+        self.first = 0 if parent is None else parent.first + len(parent.results.avals)
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.bytes = 0 if parent is None else parent.bytes
+        #: Whether the chain is flushed after it.
+        self.is_last = False
+        #: The calls that have followed it.
+        self.edges: dict[tuple[Hashable, ...], Call] = {}
+        #: What was run from the root to here, by the numbers of the values that were still alive.
+        self.pieces: dict[tuple[int, ...], Piece] = {}
+
+    def give(self, results: Results) -> None:
+        """Say what the call gives."""
+        self.results = results
+        self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
+        self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES
+
+    def path(self) -> list[Call]:
+        """Return the calls from the first of the chain to this one."""
+        found: list[Call] = []
+        node: Call = self
+        while node.parent is not None:
+            found.append(node)
+            node = node.parent
+        found.reverse()
+        return found
+
+
+class Known:
+    """What is known of forms with operands of some shapes and dtypes, for all threads."""
+
+    def __init__(self) -> None:
+        self._results: dict[Hashable, Results] = {}
+        self._met: dict[Hashable, int] = {}
+
+    def key(self, form: FirstCalls, leaves: list[Any], tree: Any) -> Hashable:
+        """Return what the results of a call depend on: all but the values of its operands."""
+        return form, tree, tuple([_aval(x) for x in leaves])
+
+    def find(self, key: Hashable) -> Results | None:
+        """Return the results of a call, where they are known."""
+        return self._results.get(key)
+
+    def learn(self, key: Hashable, out: Any) -> None:
+        """Learn the results of a call from one that has run. What a form keeps for backward it does
+        not always give, so of those forms nothing is learned."""
+        if isinstance(out, jax.Array | np.ndarray) or (
+            type(out) is tuple and all(isinstance(x, jax.Array | np.ndarray) for x in out)
+        ):
+            self._results[key] = Results.of(out)
+
+    def evaluate(self, key: Hashable, form: FirstCalls, leaves: list[Any], tree: Any) -> Results:
+        """Find out the results of a call by tracing it; raise what the trace raises."""
+        avals = [
+            jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
+            if hasattr(x, "shape")
+            else x
+            for x in leaves
+        ]
+        out = jax.eval_shape(form.function, *jax.tree.unflatten(tree, avals))
+        found = self._results[key] = Results.of(out)
+        return found
+
+    def meet(self, key: Hashable) -> int:
+        """Count a call that was met, and return how often it was before."""
+        times = self._met.get(key, 0)
+        self._met[key] = times + 1
+        return times
+
+
+def _aval(x: Any) -> Hashable:
+    if hasattr(x, "shape"):
+        return tuple(x.shape), x.dtype, getattr(x, "weak_type", False)
+    return type(x)
+
+
+known = Known()

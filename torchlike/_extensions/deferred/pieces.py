@@ -1,0 +1,111 @@
+"""`Piece`: the calls between two flushes, and how they are run: one by one, or as one program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from torchlike._extensions.deferred import policy
+from torchlike._extensions.deferred.calls import Call
+from torchlike._extensions.deferred.value import ABSENT, values_of
+
+class Piece:
+    """The calls of a chain that the values which are alive at its end need."""
+
+    __slots__ = ("_alive", "_calls", "_donated", "_drops", "_jitted", "compiling", "price", "runs")
+
+    def __init__(self, last: Call, alive: tuple[int, ...]) -> None:
+        self._alive = alive
+        self._calls, self._drops = _needed(last.path(), alive)
+        #: The inputs that a program gives up: those that nobody held at any run so far.
+        self._donated: set[int] | None = None
+        self._jitted: Any = None
+        self.runs = 0
+        self.compiling: Any = None
+        self.price = policy.current.price(self._calls)
+
+    def run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
+        """Return the values that are alive. ``dead`` are the inputs that nobody else holds."""
+        self.runs += 1
+        if self._jitted is None:
+            self._donated = set(dead) if self._donated is None else self._donated & set(dead)
+            if not policy.current.is_due(self):
+                return self.replay(inputs)
+            self._donated = self._usable(self._donated, inputs)
+            self._jitted = policy.current.program(self, inputs)
+        assert self._donated is not None
+        held = self._donated.difference(dead)
+        if held:  # somebody holds it this time
+            inputs = [jnp.array(x, copy=True) if i in held else x for i, x in enumerate(inputs)]
+        return self._jitted(*inputs)
+
+    def _usable(self, donated: set[int], inputs: list[Any]) -> set[int]:
+        """Return those of the inputs whose memory can take one of the results."""
+        avals: Counter[Any] = Counter()
+        for call in self._calls:
+            avals.update(
+                aval for n, aval in enumerate(call.results.avals, call.first) if n in self._alive
+            )
+        found = set()
+        for i in sorted(donated):
+            aval = inputs[i].shape, inputs[i].dtype
+            if avals[aval]:
+                avals[aval] -= 1
+                found.add(i)
+        return found
+
+    def jitted(self) -> Any:
+        """Return the piece as one jitted function of its inputs."""
+        assert self._donated is not None
+        return jax.jit(self._whole, donate_argnums=tuple(sorted(self._donated)))
+
+    def _whole(self, *inputs: Any) -> list[Any]:
+        values: dict[int, Any] = {}
+        for call in self._calls:
+            leaves = [values[n] if n >= 0 else inputs[~n] for n in call.spec]
+            out = call.form.function(*call.tree.unflatten(leaves))
+            values.update(enumerate(jax.tree.leaves(out), call.first))
+        return [values[n] for n in self._alive]
+
+    def replay(self, inputs: list[Any]) -> list[Any]:
+        """Run the calls one by one, each as it would have been run at once."""
+        values: dict[int, Any] = {}
+        for call, drops in zip(self._calls, self._drops, strict=True):
+            leaves = [values[n] if n >= 0 else inputs[~n] for n in call.spec]
+            args = call.tree.unflatten(leaves)
+            if call.kept:
+                args = values_of(args)
+            out = call.form.run(*args)
+            if call.results.tree is None:
+                values[call.first] = out
+            else:
+                leaves = jax.tree.leaves(out)
+                missing = len(call.results.avals) - len(leaves)
+                values.update(enumerate([*leaves, *[ABSENT] * missing], call.first))
+            del leaves, args, out
+            for n in drops:
+                del values[n]
+        return [values[n] for n in self._alive]
+
+
+def _needed(path: list[Call], alive: Sequence[int]) -> tuple[list[Call], list[list[int]]]:
+    """Return the calls that the alive values need, in their order, and for each the values that
+    nothing needs after it."""
+    needed = set(alive)
+    kept: list[Call] = []
+    drops: list[list[int]] = []
+    for call in reversed(path):
+        own = range(call.first, call.first + len(call.results.avals))
+        if needed.isdisjoint(own):
+            continue
+        used = {n for n in call.spec if n >= 0}
+        kept.append(call)
+        drops.append([*(used - needed), *(n for n in own if n not in needed)])
+        needed |= used
+    kept.reverse()
+    drops.reverse()
+    return kept, drops

@@ -1,0 +1,221 @@
+"""`Deferred`: the result of a call that has been recorded and not run."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from torchlike._core import cells, devices
+from torchlike._core.cells import StandIn
+from torchlike._core.dispatch.executable import Residuals
+from torchlike._runtime.jax_private import arrays as jax_arrays
+
+if TYPE_CHECKING:
+    from torchlike._core.storage import Storage
+    from torchlike._extensions.deferred.queue import Queue
+
+
+class Deferred(StandIn):
+    """An array that is there once somebody asks for it.
+
+    To JAX and to code that asks for no more than ``isinstance(x, jax.Array)`` it is an array: each
+    attribute but shape and dtype is the array's own, which is computed then.
+    """
+
+    __slots__ = ("_homes", "array", "number", "queue")
+    precedence = -1
+    has_values = True
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype, number: int, queue: Queue | Failed
+    ) -> None:
+        self.shape, self.dtype, self.number, self.queue = shape, dtype, number, queue
+        self.array: jax.Array | None = None
+        self._homes: Any = None
+
+    # -- its array ---------------------------------------------------------------------------------
+
+    def value(self) -> jax.Array:
+        """Return the array, for which all that was recorded before is run. Raise the error of the
+        call, where that failed."""
+        if self.array is None:
+            self.queue.compute(self)
+            assert self.array is not None
+        return self.array
+
+    def held_by(self, storage: Storage) -> None:
+        """Remember a storage whose cell holds this, so that the array takes its place there."""
+        home, homes = weakref.ref(storage), self._homes
+        if homes is None:
+            self._homes = home
+        elif type(homes) is list:
+            homes.append(home)
+        else:
+            self._homes = [homes, home]
+
+    def settle(self, array: Any) -> None:
+        """Take the array that has been computed, and put it into the cells that hold this."""
+        self.array = array
+        homes = self._homes
+        if homes is not None:
+            self._homes = None
+            for home in homes if type(homes) is list else (homes,):
+                storage = home()
+                if storage is not None and storage.cell is self:
+                    storage.cell = array
+
+    # -- as a kind of cell -------------------------------------------------------------------------
+
+    @property
+    def device(self) -> devices.device:  # type: ignore[override]
+        return devices.from_jax(self.queue.device)
+
+    @classmethod
+    def execute(cls, exe: Any, arrays: list[Any], operands: Sequence[Any], again: Any) -> Any:
+        return again(exe, values_of(arrays), operands)
+
+    @classmethod
+    def backward(cls, node: Any, cotangents: list[Any]) -> Any:
+        node.saved, node.residuals = values_of(node.saved), values_of(node.residuals)
+        return node.run(values_of(cotangents))
+
+    @classmethod
+    def apply(cls, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        return function(*arrays)  # a compiled form records it
+
+    @classmethod
+    def outputs_of(cls, exe: Any, arrays: list[Any]) -> list[Any]:
+        out = exe.forward(*values_of(arrays))
+        return list(out) if type(out) is tuple else [out]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        return np.asarray(self.value()).__array__(*args, **kwargs)
+
+    def host_values(self, t: Any, asked: str, instead: str) -> np.ndarray:
+        if t._storage.cell is self:  # where the storage is another thread's
+            t._storage.cell = self.value()
+        return t._value(asked, instead)
+
+    def elements(self) -> Any:
+        return self.value()
+
+    def as_jax(self) -> Any:
+        return self.value()
+
+    # -- as an array of JAX's ----------------------------------------------------------------------
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """What ``isinstance`` sees beside the type. (JAX's class cannot be a base: both have fields.)"""
+        return jax.Array
+
+    @property
+    def aval(self) -> Any:
+        return jax.core.ShapedArray(self.shape, self.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __jax_array__(self) -> jax.Array:
+        return self.value()
+
+    def __repr__(self) -> str:
+        return repr(self.value())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.value(), name)
+
+
+class Failed:
+    """Stands in the place of the queue in a value whose call raised an error."""
+
+    def __init__(self, error: Exception, device: Any) -> None:
+        self._error, self.device = error, device
+
+    def compute(self, value: Deferred) -> None:
+        """Raise the error."""
+        raise self._error
+
+
+def _forwarded(name: str) -> Callable[..., Any]:
+    """Return a special method that asks the array."""
+
+    def method(self: Deferred, *args: Any) -> Any:
+        return getattr(self.value(), name)(*args)
+
+    method.__name__ = name
+    return method
+
+
+_BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+_OTHERS = (
+    "eq ne lt le gt ge neg pos abs invert len iter index int float complex bool getitem round "
+    "format reduce_ex array_namespace dlpack dlpack_device"
+)
+for _name in (*_BINARY.split(), *(f"r{_name}" for _name in _BINARY.split()), *_OTHERS.split()):
+    setattr(Deferred, f"__{_name}__", _forwarded(f"__{_name}__"))
+Deferred.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
+
+jax_arrays.know_as_array(Deferred, Deferred.aval.fget, Deferred.value)
+
+
+#: The array of what a form would have kept for backward: computed by NumPy, it keeps nothing, and
+#: backward computes the forward again where it is given None.
+ABSENT: Any = object()
+
+
+def is_absent(residuals: Residuals) -> bool:
+    """Return whether what a forward would have kept is not there."""
+    return any(type(x) is Deferred and x.array is ABSENT for x in residuals.arrays)
+
+
+def values_of(tree: Any) -> Any:
+    """Return a tree of operands with arrays in the place of deferred values, and with None for
+    residuals that are not there."""
+    if type(tree) is Deferred:
+        return tree.value()
+    if type(tree) is Residuals:
+        arrays = values_of(tree.arrays)
+        return None if any(x is ABSENT for x in arrays) else Residuals(arrays, tree.plan)
+    if type(tree) in (tuple, list):
+        return type(tree)([values_of(x) for x in tree])
+    if tree is None or not holds(tree):
+        return tree
+    return jax.tree.map(values_of, tree, is_leaf=_is_deferred)
+
+
+def holds(tree: Any) -> bool:
+    """Return whether a deferred value is among the leaves of a tree."""
+    kind = type(tree)
+    if kind is Deferred:
+        return True
+    if kind in (tuple, list):
+        return any(map(holds, tree))
+    if kind is Residuals:
+        return holds(tree.arrays)
+    if kind in _LEAVES:
+        return False
+    leaves: Iterable[Any] = jax.tree.leaves(tree, is_leaf=_is_deferred)
+    return any(type(x) is Deferred for x in leaves)
+
+
+_LEAVES = frozenset((int, float, bool, complex, np.ndarray, type(None), jax_arrays.ArrayImpl))
+
+
+def _is_deferred(x: Any) -> bool:
+    return type(x) is Deferred
+
+
+def settled(value: Any) -> Any:
+    """Return a cell's value, or the array of a deferred one."""
+    return value.value() if type(value) is Deferred else value
+
+
+assert Deferred in cells.KINDS
