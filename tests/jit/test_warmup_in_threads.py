@@ -8,24 +8,29 @@ import threading
 import pytest
 
 import torchlike as torch
-from torchlike._jit.call import programs
+from torchlike._runtime import background
 
 
 def test_xla_compiles_in_another_thread(monkeypatch):
-    threads, original = [], programs.Compilation._do
+    threads, original = [], background.submit
 
-    def noted(self):
-        threads.append(threading.current_thread().name)
-        return original(self)
+    def noted(work, name):
+        def noting():
+            threads.append((threading.current_thread().name, name))
+            work()
 
-    monkeypatch.setattr(programs.Compilation, "_do", noted)
+        return original(noting, name)
+
+    monkeypatch.setattr(background, "submit", noted)
     f = torch.jit(lambda x: x.sin().sum(), warmup=2)
     for _ in range(2):
         f(torch.ones(3))
     for thread in threading.enumerate():
-        if thread.name == "torchlike.jit.warmup":
+        if thread.name == "torchlike.background":
             thread.join()
-    assert threads == ["torchlike.jit.warmup"]
+    ((thread, name),) = threads
+    assert thread == "torchlike.background"
+    assert name.endswith("<lambda>")
     f(torch.ones(3))
     assert not f.ran_eagerly
 

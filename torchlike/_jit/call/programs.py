@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -13,6 +11,7 @@ from torchlike._jit.call.recompile_messages import Recompiles, key_difference, p
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
 from torchlike._jit.guards.keys import without_objects, without_sizes
 from torchlike._jit.program.program import Program
+from torchlike._runtime import background
 
 #: For so many objects of one class among the arguments programs are compiled: each keeps its own
 #: (a cache for one call to ``generate``) alive.
@@ -150,8 +149,6 @@ def fitting(programs: Iterable[Program], call: Call) -> tuple[Program, Any] | No
 _MOST = 256
 #: The call that is traced, unless there are fewer eager ones.
 _TRACED_AT = 2
-#: XLA's compiler has threads of its own: programs wait for each other.
-_one_at_a_time = threading.Semaphore(1)
 
 
 def checked(warmup: Any) -> int:
@@ -169,55 +166,12 @@ def of_options(options: Any) -> int | None:
     return options.get("warmup") if isinstance(options, Mapping) else None
 
 
-class Compilation:
-    """Work in a thread, begun at once, for which somebody may wait.
-
-    It is no daemon: a process that ends in the midst of XLA's compiler would crash, so it waits for
-    the one program that is being compiled. Those that are not begun by then never are.
-    """
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work: Callable[[], None] | None = work
-        self._error: BaseException | None = None
-        self._begun = threading.Lock()
-        self._thread = threading.Thread(target=self._in_thread, name="torchlike.jit.warmup")
-        # Where no thread can be had, or the process ends, whoever waits does it.
-        with contextlib.suppress(RuntimeError):
-            self._thread.start()
-
-    def _in_thread(self) -> None:
-        with _one_at_a_time:
-            if threading.main_thread().is_alive():
-                self._do()
-
-    def _do(self) -> bool:
-        """Do the work unless somebody has begun it; return whether it was done here."""
-        if not self._begun.acquire(blocking=False):
-            return False
-        work, self._work = self._work, None
-        assert work is not None
-        try:
-            work()
-        except BaseException as error:
-            self._error = error
-        return True
-
-    def wait(self) -> None:
-        """Wait until the compilation is done; what stands behind another program is done here.
-        Raises what it raised.
-
-        In a process forked meanwhile nobody has done it, and the program's call compiles.
-        """
-        if not self._do():
-            self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-
 class Pending:
     """A program that is being compiled, and how many calls of its kind there were."""
 
-    def __init__(self, program: Any, compilation: Compilation, calls: int) -> None:
+    def __init__(
+        self, program: Any, compilation: background.BackgroundTask[None], calls: int
+    ) -> None:
         self.program = program
         self.compilation = compilation
         self.calls = calls
@@ -303,7 +257,7 @@ class WarmUp:
             pending.calls += 1
             return ExecutionMode.EAGER
         try:
-            pending.compilation.wait()
+            pending.compilation.result()
         finally:
             self._keys[key].pending.remove(pending)
         self._cache.keep(key, program)
@@ -365,7 +319,8 @@ class WarmUp:
         calls = self._keys[key].unknown
         self._keys[key].unknown = 0
         found = self._keys.setdefault(traced_as, _Calls())
-        found.pending.insert(0, Pending(program, Compilation(work), calls))
+        task = background.submit(work, self._tracer.name)
+        found.pending.insert(0, Pending(program, task, calls))
 
     def _not_kept(self, key: Any, in_vain: bool) -> None:
         """Note that the program of the call counted last was for that call alone; ``in_vain`` where

@@ -28,15 +28,19 @@ MODES_IN_KEY = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A call that no program fits."""
+    """A call that no program fits.
 
-    #: Under which the programs that may fit are found.
+    Attributes:
+      key: under which the programs that may fit are found.
+      tensors: the tensors among the leaves.
+      traced: the leaves whose values are no part of the key: traced numbers, and views at any
+        offset.
+    """
+
     key: tuple[Any, ...]
-    #: The tensors among the leaves.
     tensors: list[Tensor]
     leaves: list[Any]
     structure: Any
-    #: The leaves whose values are no part of the key: traced numbers, and views at any offset.
     traced: Sequence[int]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -84,6 +88,7 @@ class FunctionTracer:
     """Traces the calls of one function.
 
     Attributes:
+      name: the function's.
       traces: how many programs were made.
       conversion: which of the user's functions are rewritten for their control flow.
     """
@@ -98,7 +103,7 @@ class FunctionTracer:
         checks: bool = True,
     ) -> None:
         self._fn = fn
-        self._name = name
+        self.name = name
         self._numbers = numbers
         #: Whether prints are held back and records replayed, as `torch.compile` does.
         self._falls_back = falls_back
@@ -173,7 +178,7 @@ class FunctionTracer:
         capture.cells.inputs.clear()
         self.traces += 1
         for watch in watchers:
-            watch(self._fn, self._name, program)
+            watch(self._fn, self.name, program)
         return Traced(call, _key_of(call, run), run, program)
 
     def _is_of_first_gradients(self, call: Call, run: Tracing) -> bool:
@@ -280,7 +285,7 @@ class FunctionTracer:
 
     def _tracing(self, *what: Any) -> Tracing:
         """Prepare a capture of the function, not begun yet."""
-        run = Tracing(self._fn, self._name, *what)
+        run = Tracing(self._fn, self.name, *what)
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
         run.capture.is_part = self.is_part
         run.gives_objects = self._is_head
@@ -334,7 +339,7 @@ class FunctionTracer:
             logger.warning(
                 "torchlike.jit: %s changes %s; compiled code does that once per compile, not at "
                 "each call",
-                self._name,
+                self.name,
                 ", ".join(f"`{label}`" for label in new),
             )
 

@@ -34,34 +34,40 @@ from torchlike.tensor import Tensor
 
 
 class Run(NamedTuple):
-    """One run of a program: what came out, and what went in."""
+    """One run of a program: what came out, and what went in.
+
+    Attributes:
+      kept: inputs kept for backward.
+      drawn: all host values of the call, used or not.
+      undo: puts random generators back, where a check of values may fail.
+    """
 
     outputs: Sequence[Any]
-    #: Inputs kept for backward.
     kept: list[Any]
     arrays: list[Any]
     arguments: Sequence[Tensor]
-    #: All host values of the call, used or not.
     drawn: Sequence[Any]
-    #: Puts random generators back, where a check of values may fail.
     undo: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The arrays that the executable takes, in this order, and where a call finds them."""
+    """The arrays that the executable takes, in this order, and where a call finds them.
 
-    #: Cells that are the same at each call, then where the others are found.
+    Attributes:
+      cells, moving: cells that are the same at each call, then where the others are found.
+      getters: what provides the host values of a call, whether or not they are inputs.
+      values: where the inputs behind the cells are found.
+      avals, sources: of all of them, shapes and dtypes, and where they are found.
+      donated: which of them an output overwrites: their memory is given up.
+    """
+
     cells: list[Storage]
     moving: list[CellSource]
-    #: What provides the host values of a call, whether or not they are inputs.
     getters: list[Callable[[], Any]]
-    #: Where the inputs behind the cells are found.
     values: list[ValueSource]
-    #: Of all of them, shapes and dtypes, and where they are found.
     avals: list[Any]
     sources: list[InputSource]
-    #: Which of them an output overwrites: their memory is given up.
     donated: tuple[int, ...]
 
 
@@ -69,63 +75,73 @@ class Inputs:
 class Outputs:
     """What a call does with the arrays that the executable gives: first those that are written to
     cells, then those of ``n_made`` new storages, then the word of the checks of values (where
-    there are any), then what is kept for backward."""
+    there are any), then what is kept for backward.
 
-    #: The places whose cells are written.
+    Attributes:
+      written: the places whose cells are written.
+      written_cells: the cells, where they are the same at each call.
+      on_host: which of those hold one number, of a program that is over when its call is: host
+        values.
+      ordinary: which of those are of ordinary tensors, whose arrays leave the mesh that the program
+        ran on.
+      slots: the slots that are bound, and to what; None to None.
+      slot_conditions: which of these are None unless a bool says so, one of the storages made.
+      flags: leaves (or which arguments they are) whose ``requires_grad`` is changed: from, to.
+      result: what the function returned: templates of its leaves, and their structure (trees.py).
+      changes: containers among the arguments that it changes, by their places among the numbers of
+        a call: what is in them stands behind the result (see `scalars`).
+      outside: what it changes of Python's objects: what it leaves there stands behind the result,
+        too.
+      is_followed: whether a result is followed by what is left in containers and objects.
+      repeats: whether a tensor is given back in more than one place.
+      views: which tensors given back are views of which: (view, base, what says how it was made).
+      attributes: what tensors given back hold besides: whose, under which name (``_grad``, or one
+        of the user's), a leaf like those of the result.
+      kept: tensors that the body put somewhere outside, where no later call can put its own.
+    """
+
     written: list[CellSource]
-    #: The cells, where they are the same at each call.
     written_cells: list[Storage] | None
     n_made: int
-    #: Which of those hold one number, of a program that is over when its call is: host values.
     on_host: frozenset[int]
-    #: Which of those are of ordinary tensors, whose arrays leave the mesh that the program ran on.
     ordinary: tuple[int, ...]
-    #: The slots that are bound, and to what; None to None.
     slots: list[tuple[Slot, Template | None]]
-    #: Which of these are None unless a bool says so, one of the storages made.
     slot_conditions: dict[int, int]
-    #: Leaves (or which arguments they are) whose ``requires_grad`` is changed: from, to.
     flags: list[tuple[Any, Any, Any]]
-    #: What the function returned: templates of its leaves, and their structure (trees.py).
     result: tuple[list[Any], Any]
-    #: Containers among the arguments that it changes, by their places among the numbers of a
-    #: call: what is in them stands behind the result (see `scalars`).
     changes: tuple[int, ...]
-    #: What it changes of Python's objects: what it leaves there stands behind the result, too.
     outside: tuple[Change, ...]
-    #: Whether a result is followed by what is left in containers and objects.
     is_followed: bool
-    #: Whether a tensor is given back in more than one place.
     repeats: bool
-    #: Which tensors given back are views of which: (view, base, what says how it was made).
     views: list[tuple[Template, Template, Any]]
-    #: What tensors given back hold besides: whose, under which name (``_grad``, or one of the
-    #: user's), a leaf like those of the result.
     attributes: list[tuple[Template, str, Any]]
-    #: Tensors that the body put somewhere outside, where no later call can put its own.
     kept: list[Template]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradient:
-    """How a call joins the tape."""
+    """How a call joins the tape.
 
-    #: Of the results that require grad; empty where none does.
+    Attributes:
+      cotangent_avals: of the results that require grad; empty where none does.
+      behind: for each cotangent, the others whose outputs were computed from its own, as bits.
+      boundary: where the gradients go.
+      when: for each edge of the boundary, the cotangents of which there must be one, and for each
+        whether (True) or under which condition, a flag behind the gradients, it counts. Empty where
+        a Function gives no gradient: then backward has none.
+      kept_inputs, residual_avals: what the forward keeps for the backward: inputs, and of its own
+        outputs the shapes.
+      executable: ``executable((residuals, inputs), cotangents)``.
+      words: what becomes of the word that it gives behind the gradients; None where it gives none.
+    """
+
     cotangent_avals: list[Any]
-    #: For each cotangent, the others whose outputs were computed from its own, as bits.
     behind: list[int]
-    #: Where the gradients go.
     boundary: list[Any]
-    #: For each edge of the boundary, the cotangents of which there must be one, and for each
-    #: whether (True) or under which condition, a flag behind the gradients, it counts. Empty
-    #: where a Function gives no gradient: then backward has none.
     when: list[When]
-    #: What the forward keeps for the backward: inputs, and of its own outputs the shapes.
     kept_inputs: tuple[int, ...]
     residual_avals: list[Any]
-    #: ``executable((residuals, inputs), cotangents)``.
     executable: Any
-    #: What becomes of the word that it gives behind the gradients; None where it gives none.
     words: Words | None
 
 

@@ -92,33 +92,37 @@ class ProgramState:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Program:
-    """A compiled capture."""
+    """A compiled capture.
 
-    #: The executable: arrays of the inputs to arrays of the outputs.
+    Attributes:
+      forward: the executable: arrays of the inputs to arrays of the outputs.
+      words: what becomes of the words of its calls; None where it checks no values.
+      generators: the random generators that a call draws from, where a check of values may undo it.
+      gradient_slots: the gradients that a call binds, which a check of values may take back.
+      guards: what it depends on besides the call's key.
+      numbers: what gives the numbers of a call, of its arguments; None where there are none.
+      prints: what the body prints, at each call.
+      updates: whether a call writes to cells, binds slots or changes Python's objects.
+      retrace: traces the function once more for create_graph.
+      capture_seconds: seconds that the run of the Python body took.
+      cacheable, why_not, changes_structure: whether it may run again; if not, why not, and
+        whether that is only because the body changed the structure of modules or optimizers, which
+        it may do once.
+    """
+
     forward: Any
     inputs: Inputs
     outputs: Outputs
     gradient: Gradient
-    #: What becomes of the words of its calls; None where it checks no values.
     words: Words | None
-    #: The random generators that a call draws from, where a check of values may undo it.
     generators: Generators | None
-    #: The gradients that a call binds, which a check of values may take back.
     gradient_slots: GradientSlots | None
-    #: What it depends on besides the call's key.
     guards: GuardSet
-    #: What gives the numbers of a call, of its arguments; None where there are none.
     numbers: Table | scalars.CallValues | None
-    #: What the body prints, at each call.
     prints: Effect | None
-    #: Whether a call writes to cells, binds slots or changes Python's objects.
     updates: bool
-    #: Traces the function once more for create_graph.
     retrace: Callable[[Run], Any] | None
-    #: Seconds that the run of the Python body took.
     capture_seconds: float
-    #: Whether it may run again; if not, why not, and whether that is only because the body changed
-    #: the structure of modules or optimizers, which it may do once.
     cacheable: bool
     why_not: str
     changes_structure: bool

@@ -36,16 +36,20 @@ class FreedNode(Node):
 
 
 class AliasOfInput(NamedTuple):
-    """A view of an argument (or of a tensor from outside), which each call makes on that anew."""
+    """A view of an argument (or of a tensor from outside), which each call makes on that anew.
 
-    #: Which argument, or the tensor.
+    Attributes:
+      parent: which argument, or the tensor.
+      nodes: the nodes behind the view, from the parent on: what they read it by and keep, how many
+        outputs they have, and which of those is meant.
+      view: the chain of all steps, from the memory on.
+      made_by, is_differentiable: what says by which operation it was made, and whether it follows
+        its base's history.
+    """
+
     parent: Any
-    #: The nodes behind the view, from the parent on: what they read it by and keep, how many
-    #: outputs they have, and which of those is meant.
     nodes: tuple[tuple[Any, Any, Any, int, int], ...]
-    #: The chain of all steps, from the memory on.
     view: Any
-    #: What says by which operation it was made, and whether it follows its base's history.
     made_by: Any
     is_differentiable: bool
 
