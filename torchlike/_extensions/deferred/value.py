@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from torchlike._core import cells, devices
+from torchlike._core import devices
 from torchlike._core.cells import StandIn
 from torchlike._core.dispatch.executable import Residuals
+from torchlike._core.storage import device_array
 from torchlike._runtime.jax_private import arrays as jax_arrays
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Deferred(StandIn):
 
     __slots__ = ("_homes", "array", "number", "queue")
     precedence = -1
-    has_values = True
+    is_array = has_values = True
 
     def __init__(
         self, shape: tuple[int, ...], dtype: np.dtype, number: int, queue: Queue | Failed
@@ -104,7 +105,8 @@ class Deferred(StandIn):
         return self.value()
 
     def as_jax(self) -> Any:
-        return self.value()
+        array = self.value()
+        return device_array(array) if type(array) is np.ndarray else array
 
     # -- as an array of JAX's ----------------------------------------------------------------------
 
@@ -211,11 +213,3 @@ _LEAVES = frozenset((int, float, bool, complex, np.ndarray, type(None), jax_arra
 
 def _is_deferred(x: Any) -> bool:
     return type(x) is Deferred
-
-
-def settled(value: Any) -> Any:
-    """Return a cell's value, or the array of a deferred one."""
-    return value.value() if type(value) is Deferred else value
-
-
-assert Deferred in cells.KINDS
