@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Calls after which a chain is flushed unasked, and bytes of its results.
 MOST_CALLS = 1000
 MOST_BYTES = 256 << 20
+#: Calls that may follow one at a place; where more have, the chain is cut after it.
+_MOST_EDGES = 8
 
 
 class Results(NamedTuple):
@@ -48,6 +50,7 @@ class Call:
     """A call at its place in a chain."""
 
     __slots__ = (
+        "alone",
         "bytes",
         "depth",
         "edges",
@@ -80,6 +83,8 @@ class Call:
         self.edges: dict[tuple[Hashable, ...], Call] = {}
         #: What was run from the root to here, by the numbers of the values that were still alive.
         self.pieces: dict[tuple[int, ...], Piece] = {}
+        #: What was run for one of its values alone, by the value's number.
+        self.alone: dict[int, Piece] = {}
 
     def give(self, results: Results) -> None:
         """Say what the call gives."""
@@ -87,15 +92,12 @@ class Call:
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
         self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES
 
-    def path(self) -> list[Call]:
-        """Return the calls from the first of the chain to this one."""
-        found: list[Call] = []
-        node: Call = self
-        while node.parent is not None:
-            found.append(node)
-            node = node.parent
-        found.reverse()
-        return found
+    def follow(self, key: tuple[Hashable, ...], call: Call) -> None:
+        """Have a call follow this one. Where many have, the next chain ends here: what comes before
+        is then a piece of its own, whatever follows."""
+        self.edges[key] = call
+        if len(self.edges) > _MOST_EDGES and self.parent is not None:
+            self.is_last = True
 
 
 class Known:

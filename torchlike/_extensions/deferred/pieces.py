@@ -4,44 +4,54 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
-from torchlike._extensions.deferred import policy
+from torchlike._core.dispatch.call import explain
+from torchlike._extensions.deferred import policy, prices
 from torchlike._extensions.deferred.calls import Call
 from torchlike._extensions.deferred.value import ABSENT, values_of
+
+if TYPE_CHECKING:
+    from torchlike._runtime.background import BackgroundTask
 
 class Piece:
     """The calls of a chain that the values which are alive at its end need."""
 
-    __slots__ = ("_alive", "_calls", "_donated", "_drops", "_jitted", "compiling", "price", "runs")
+    __slots__ = ("_alive", "_calls", "_donated", "_drops", "_program", "price", "runs", "task")
 
-    def __init__(self, last: Call, alive: tuple[int, ...]) -> None:
+    def __init__(self, path: Sequence[Call], alive: tuple[int, ...]) -> None:
         self._alive = alive
-        self._calls, self._drops = _needed(last.path(), alive)
+        self._calls, self._drops = _needed(path, alive)
         #: The inputs that a program gives up: those that nobody held at any run so far.
         self._donated: set[int] | None = None
-        self._jitted: Any = None
+        self._program: Any = None
         self.runs = 0
-        self.compiling: Any = None
-        self.price = policy.current.price(self._calls)
+        #: The program that is being compiled in the background.
+        self.task: BackgroundTask[Any] | None = None
+        self.price = prices.of(self._calls)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it takes a few calls on little data."""
+        return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < 1 << 16
 
     def run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
         """Return the values that are alive. ``dead`` are the inputs that nobody else holds."""
         self.runs += 1
-        if self._jitted is None:
-            self._donated = set(dead) if self._donated is None else self._donated & set(dead)
-            if not policy.current.is_due(self):
+        if self._program is None:
+            if self.task is None:
+                self._donated = set(dead) if self._donated is None else self._donated & set(dead)
+            self._program = policy.current.program(self, inputs)
+            if self._program is None:
                 return self.replay(inputs)
-            self._donated = self._usable(self._donated, inputs)
-            self._jitted = policy.current.program(self, inputs)
         assert self._donated is not None
         held = self._donated.difference(dead)
         if held:  # somebody holds it this time
             inputs = [jnp.array(x, copy=True) if i in held else x for i, x in enumerate(inputs)]
-        return self._jitted(*inputs)
+        return self._program(*inputs)
 
     def _usable(self, donated: set[int], inputs: list[Any]) -> set[int]:
         """Return those of the inputs whose memory can take one of the results."""
@@ -58,9 +68,10 @@ class Piece:
                 found.add(i)
         return found
 
-    def jitted(self) -> Any:
-        """Return the piece as one jitted function of its inputs."""
+    def jitted(self, inputs: list[Any]) -> Any:
+        """Return the piece as one jitted function of inputs such as these."""
         assert self._donated is not None
+        self._donated = self._usable(self._donated, inputs)
         return jax.jit(self._whole, donate_argnums=tuple(sorted(self._donated)))
 
     def _whole(self, *inputs: Any) -> list[Any]:
@@ -79,7 +90,10 @@ class Piece:
             args = call.tree.unflatten(leaves)
             if call.kept:
                 args = values_of(args)
-            out = call.form.run(*args)
+            try:
+                out = call.form.run(*args)
+            except Exception as error:
+                raise explain(error, call.form.name, jax.tree.leaves(args)) from None
             if call.results.tree is None:
                 values[call.first] = out
             else:
@@ -92,7 +106,12 @@ class Piece:
         return [values[n] for n in self._alive]
 
 
-def _needed(path: list[Call], alive: Sequence[int]) -> tuple[list[Call], list[list[int]]]:
+def _before(call: Call) -> int:
+    assert call.parent is not None
+    return call.parent.bytes
+
+
+def _needed(path: Sequence[Call], alive: Sequence[int]) -> tuple[list[Call], list[list[int]]]:
     """Return the calls that the alive values need, in their order, and for each the values that
     nothing needs after it."""
     needed = set(alive)

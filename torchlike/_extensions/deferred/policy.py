@@ -2,54 +2,84 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torchlike._extensions.deferred import prices
+import jax
+
 from torchlike._extensions.deferred.calls import Call
+from torchlike._runtime import background
+
+if TYPE_CHECKING:
+    from torchlike._extensions.deferred.pieces import Piece
 
 #: Nodes of the tree of calls, after which it is begun anew.
 _MOST_NODES = 50_000
+#: Chains in a row that had not been met before, after which a queue rests, and for how many calls.
+MOST_NEW = 64
+REST = 2_000
 
 
 class Policy:
-    """Calls are recorded from the second time on, and a piece is compiled when it has been run one
-    by one for as long as compiling it takes."""
+    """Calls are recorded from the second time on. When a piece has run one by one for about as long
+    as compiling it takes, it is compiled in the background; from a run on that is fixed then, and
+    not before, it runs as a program."""
+
+    rests = True
 
     def records_unknown(self, times: int) -> bool:
         """Return whether a call is recorded of which nothing is known but that it was met so
         often."""
         return times > 0
 
-    def price(self, calls: Sequence[Call]) -> prices.Price:
-        """Return what it takes to run calls, one by one and as a program, and to compile them."""
-        return prices.of(calls)
-
-    def is_due(self, piece: Any) -> bool:
-        """Return whether a piece is to be run as a program from now on."""
-        return piece.price.pays and piece.runs * piece.price.one_by_one >= piece.price.compiling
-
-    def program(self, piece: Any, inputs: Sequence[Any]) -> Any:
-        """Return the program of a piece that is due."""
-        return piece.jitted()
+    def program(self, piece: Piece, inputs: list[Any]) -> Any:
+        """Return the program of a piece that is about to run with these inputs; None where it is to
+        run one by one."""
+        price = piece.price
+        due = price.compiling / price.one_by_one
+        if not price.pays or piece.runs < due:
+            return None
+        if piece.task is None:
+            compiled = functools.partial(_compiled, piece.jitted(inputs), _avals(inputs))
+            piece.task = background.submit(compiled, "a piece of deferred calls")
+            return None
+        return None if piece.runs < 2 * math.ceil(due) else piece.task.result()
 
 
 class AtOnce(Policy):
     """Everything is recorded, and each piece is compiled at its first flush: for accelerators, and
     for tests."""
 
+    rests = False
+
     def records_unknown(self, times: int) -> bool:
         return True
 
-    def is_due(self, piece: Any) -> bool:
-        return True
+    def program(self, piece: Piece, inputs: list[Any]) -> Any:
+        return piece.jitted(inputs)
 
 
 class OneByOne(AtOnce):
     """Everything is recorded and nothing compiled: for tests."""
 
-    def is_due(self, piece: Any) -> bool:
-        return False
+    def program(self, piece: Piece, inputs: list[Any]) -> Any:
+        return None
+
+
+def _avals(inputs: Sequence[Any]) -> list[Any]:
+    """Return what a program is compiled for: the background holds no array."""
+    return [
+        jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
+        if hasattr(x, "shape")
+        else x
+        for x in inputs
+    ]
+
+
+def _compiled(jitted: Any, avals: list[Any]) -> Any:
+    return jitted.lower(*avals).compile()
 
 
 current: Policy = Policy()
@@ -70,3 +100,4 @@ def root() -> Call:
 def count_node() -> None:
     """Count a new node of the tree."""
     _Tree.nodes += 1
+

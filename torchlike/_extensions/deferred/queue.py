@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import threading
 from sys import getrefcount
 from typing import Any
@@ -20,6 +21,8 @@ from torchlike._runtime.first_calls.program import NUMBERS
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
 _ndarray = np.ndarray
+#: Calls of a chain that is worth going on with when one of its values is read.
+_LONG = 16
 
 
 class _Unknown(Exception):
@@ -34,8 +37,9 @@ class Queue:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        #: Whether a flush runs.
-        self._is_flushing = False
+        #: Chains in a row that were new, and calls that are not to be recorded.
+        self._new = 0
+        self._rest = 0
         self._device: Any = None
         self._sharding: Any = None
         self._begin()
@@ -47,6 +51,9 @@ class Queue:
         self._inputs: list[Any] = []
         #: Which input an array is, by its id.
         self._known: dict[int, int] = {}
+        self._path: list[Call] = []
+        #: Whether a module was called since.
+        self._in_module = False
 
     @property
     def device(self) -> Any:
@@ -89,6 +96,9 @@ class Queue:
         better; DECLINED for what is no call of a queue's."""
         if not starts and not holds(args):
             return DECLINED
+        if self._rest and not self._values:
+            self._rest -= 1
+            return self._run_now(form, args, learns=False)
         inputs = self._inputs
         before = len(inputs)
         key: list[Any] = [form]
@@ -179,13 +189,14 @@ class Queue:
         kept = [a.plan for a in args if type(a) is Residuals]
         call = Call(self._node, form, tree, tuple(spec), kept)
         call.give(results)
-        self._node.edges[tuple(key)] = call
+        self._node.follow(tuple(key), call)
         policy.count_node()
         return call
 
     def _results_of(self, call: Call) -> Any:
         """Return deferred values for the results of a call, which is the last of the chain now."""
         self._node = call
+        self._path.append(call)
         values, number = self._values, call.first
         avals, tree = call.results
         if tree is None:
@@ -201,20 +212,27 @@ class Queue:
             self.flush("the chain is long")
         return out
 
-    def _run_now(self, form: first_calls.FirstCalls, args: tuple[Any, ...]) -> Any:
+    def _run_now(
+        self, form: first_calls.FirstCalls, args: tuple[Any, ...], learns: bool = True
+    ) -> Any:
         """Run a call that is not known yet, and learn from it."""
         args = values_of(args)
-        leaves, tree = jax.tree.flatten(args)
-        about = known.key(form, leaves, tree)
-        with self._not_recording():
+        with _NotRecording():
             out = form.run(*args)
-        known.learn(about, out)
+        if learns:
+            leaves, tree = jax.tree.flatten(args)
+            known.learn(known.key(form, leaves, tree), out)
         return out
 
-    # -- running -----------------------------------------------------------------------------------
+    def enter_module(self, module: Any) -> None:
+        """Take note that a module is called. The first call cuts the chain: what a script does to
+        prepare its data may differ while the model is the same."""
+        if not self._in_module:
+            if self._values:
+                self.flush("a module is called")
+            self._in_module = True
 
-    def _not_recording(self) -> _NotRecording:
-        return _NotRecording()
+    # -- running -----------------------------------------------------------------------------------
 
     def flush(self, cause: str) -> None:
         """Run what has been recorded; ``cause`` says why, for the report. Raise the error of a call
@@ -225,23 +243,22 @@ class Queue:
             return
         with self._lock:
             cuts.note(cause)
-            node, values, inputs = self._node, self._values, self._inputs
+            path, values, inputs = self._path, self._values, self._inputs
             self._begin()
-            alive = tuple(
-                [i for i in range(len(values)) if getrefcount(values[i]) > _ALONE and values[i].array is None]
-            )
-            dead = [
-                i
-                for i in range(len(inputs))
-                if type(inputs[i]) is ArrayImpl and getrefcount(inputs[i]) <= _ALONE
-            ]
+            alive, dead = _alive(values), _dead(inputs)
             if not alive:
                 return
-            piece = node.pieces.get(alive)
+            found = path[-1].pieces
+            piece = found.get(alive)
             if piece is None:
-                piece = node.pieces[alive] = pieces.Piece(node, alive)
+                piece = found[alive] = pieces.Piece(path, alive)
+                self._new += 1
+                if self._new > policy.MOST_NEW and policy.current.rests:
+                    self._rest, self._new = policy.REST, self._new // 2
+            else:
+                self._new = 0
             try:
-                with self._not_recording():
+                with _NotRecording():
                     arrays = piece.run(inputs, dead)
             except Exception as error:
                 failed = Failed(error, self.device)
@@ -254,6 +271,8 @@ class Queue:
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""
         if modes.current.queue is self:
+            if len(self._path) > _LONG and self._compute_small(value):
+                return
             self.flush("a value is read")
             return
         with self._lock:  # while its thread does not flush
@@ -265,11 +284,27 @@ class Queue:
     def _compute_alone(self, value: Deferred) -> None:
         """Compute one value, in another thread than that which records: what it goes on to record
         is as it was."""
-        node, inputs = self._node, list(self._inputs)
-        piece = pieces.Piece(_call_of(node, value.number), (value.number,))
-        with self._not_recording():
+        piece = pieces.Piece(list(self._path), (value.number,))
+        inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
+        with _NotRecording():
             (array,) = piece.replay(inputs)
         value.settle(array)
+
+    def _compute_small(self, value: Deferred) -> bool:
+        """Compute one value of a long chain alone, where little is needed for it; the chain goes
+        on. Return whether it was."""
+        number = value.number
+        at = bisect.bisect_right(self._path, number, key=_first) - 1
+        alone = self._path[at].alone
+        piece = alone.get(number)
+        if piece is None:
+            piece = alone[number] = pieces.Piece(self._path[: at + 1], (number,))
+        if not piece.is_small:
+            return False
+        with _NotRecording():
+            (array,) = piece.replay(self._inputs)
+        value.settle(array)
+        return True
 
 
 class _NotRecording:
@@ -284,12 +319,28 @@ class _NotRecording:
         modes.current.queue, modes.current.watcher = self._held
 
 
-def _call_of(node: Call, number: int) -> Call:
-    """Return the call of a chain that gives the value with a number."""
-    while node.first > number:
-        assert node.parent is not None
-        node = node.parent
-    return node
+def _first(call: Call) -> int:
+    return call.first
+
+
+def _alive(values: list[Deferred]) -> tuple[int, ...]:
+    """Return the numbers of the values that anything but this list refers to."""
+    return tuple(
+        [
+            i
+            for i in range(len(values))
+            if getrefcount(values[i]) > _ALONE and values[i].array is None
+        ]
+    )
+
+
+def _dead(inputs: list[Any]) -> list[int]:
+    """Return the numbers of the arrays to which nothing but this list refers."""
+    return [
+        i
+        for i in range(len(inputs))
+        if type(inputs[i]) is ArrayImpl and getrefcount(inputs[i]) <= _ALONE
+    ]
 
 
 def _of_leaves(key: list[Any]) -> list[Any]:
