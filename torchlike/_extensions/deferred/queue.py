@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Residuals
@@ -41,7 +42,7 @@ class Queue:
         self._new = 0
         self._rest = 0
         self._device: Any = None
-        self._sharding: Any = None
+        self._known_sharding: Any = None
         self._begin()
 
     def _begin(self) -> None:
@@ -62,15 +63,17 @@ class Queue:
             self._device = jax.config.jax_default_device or jax.local_devices()[0]
         return self._device
 
+    @property
+    def sharding(self) -> Any:
+        """The sharding of all values, as JAX has it."""
+        if self._known_sharding is None:
+            self._known_sharding = SingleDeviceSharding(self.device)
+        return self._known_sharding
+
     def _is_here(self, array: Any) -> bool:
         """Return whether an array is where the values are, and nowhere else."""
         sharding = array.sharding
-        if sharding is self._sharding:
-            return True
-        if sharding.device_set != {self.device}:
-            return False
-        self._sharding = sharding
-        return True
+        return sharding is self._known_sharding or sharding == self.sharding
 
     # -- cells -------------------------------------------------------------------------------------
 
@@ -261,7 +264,7 @@ class Queue:
                 with _NotRecording():
                     arrays = piece.run(inputs, dead)
             except Exception as error:
-                failed = Failed(error, self.device)
+                failed = Failed(error, self)
                 for i in alive:
                     values[i].queue = failed  # type: ignore[assignment]
                 raise

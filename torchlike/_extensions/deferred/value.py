@@ -119,6 +119,13 @@ class Deferred(StandIn):
     def aval(self) -> Any:
         return jax.core.ShapedArray(self.shape, self.dtype)
 
+    #: It is where JAX put it, and may be moved; all of it is here.
+    committed, is_fully_addressable = False, True
+
+    @property
+    def sharding(self) -> Any:
+        return self.queue.sharding
+
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
@@ -138,8 +145,8 @@ class Deferred(StandIn):
 class Failed:
     """Stands in the place of the queue in a value whose call raised an error."""
 
-    def __init__(self, error: Exception, device: Any) -> None:
-        self._error, self.device = error, device
+    def __init__(self, error: Exception, queue: Queue) -> None:
+        self._error, self.device, self.sharding = error, queue.device, queue.sharding
 
     def compute(self, value: Deferred) -> None:
         """Raise the error."""
