@@ -235,6 +235,7 @@ class _TracedCheck:
         self._check = check
         self._is_none = [a is None for a in arrays]
         self._jaxpr: Any = None
+        self._is_read: list[bool] | None = None
         n = len(arrays) - sum(self._is_none)
         self._executable = Executable("ValueCheck", self._flat, 0, n, differentiable=False)
 
@@ -258,7 +259,9 @@ class _TracedCheck:
     def without_unread(self, arrays: Sequence[Any]) -> list[Any]:
         """Return operands with zeros in the place of what the check does not read the values of,
         so that who looks at them asks for none that are not computed yet."""
-        read = iter(is_read(self._of(arrays).jaxpr))
+        if self._is_read is None:
+            self._is_read = is_read(self._of(arrays).jaxpr)
+        read = iter(self._is_read)
         return [
             np.broadcast_to(np.zeros((), a.dtype), a.shape)
             if a is not None and not next(read) and type(a) in cells.KINDS

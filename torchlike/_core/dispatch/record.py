@@ -89,10 +89,13 @@ class OpNode(Node):
                 return passed
         try:
             backward: Any = exe.backward(self.avals)
-            if modes.current.capture is None:
+            watcher = modes.current.watcher
+            if watcher is None:
                 if type(cotangents[0]) is np.ndarray and self.residuals is None:
                     return first_calls.call(backward, self.saved, None, tuple(cotangents))
                 return backward(self.saved, self.residuals, tuple(cotangents))
+            if watcher.defers:
+                return first_calls.call(backward, self.saved, self.residuals, tuple(cotangents))
             return called(exe, backward, self.saved, self.residuals, tuple(cotangents))
         except Exception:
             kind = cells.kind_among([*self.saved, *cotangents])

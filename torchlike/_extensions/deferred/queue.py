@@ -6,6 +6,7 @@ import bisect
 import threading
 from sys import getrefcount
 from typing import Any
+from weakref import ref
 
 import jax
 import numpy as np
@@ -43,6 +44,8 @@ class Queue:
         self._rest = 0
         self._device: Any = None
         self._known_sharding: Any = None
+        #: Those of arrays that are here, by their ids: comparing two takes longer.
+        self._shardings: dict[int, Any] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -73,7 +76,12 @@ class Queue:
     def _is_here(self, array: Any) -> bool:
         """Return whether an array is where the values are, and nowhere else."""
         sharding = array.sharding
-        return sharding is self._known_sharding or sharding == self.sharding
+        if id(sharding) in self._shardings:
+            return True
+        if sharding != self.sharding:
+            return False
+        self._shardings[id(sharding)] = sharding
+        return True
 
     # -- cells -------------------------------------------------------------------------------------
 
@@ -81,7 +89,10 @@ class Queue:
         """Take note of a new storage."""
         cell = storage.cell
         if type(cell) is Deferred:
-            cell.held_by(storage)
+            if cell.home is None:
+                cell.home = ref(storage)
+            else:
+                cell.held_by(storage)
 
     def write(self, storage: Any, array: Any) -> None:
         """Write to a cell."""
@@ -99,14 +110,20 @@ class Queue:
         better; DECLINED for what is no call of a queue's."""
         if not starts and not holds(args):
             return DECLINED
-        if self._rest and not self._values:
-            self._rest -= 1
-            return self._run_now(form, args, learns=False)
+        if self._rest:
+            if not self._values:
+                self._rest -= 1
+                return self._run_now(form, args, learns=False)
+            self.flush("chains have been new again and again")
         inputs = self._inputs
         before = len(inputs)
         key: list[Any] = [form]
         try:
-            self._describe(args, key)
+            for a in args:
+                if type(a) is Deferred and a.array is None and a.queue is self:
+                    key.append(a.number)
+                else:
+                    self._describe((a,), key)
             call = self._node.edges.get(tuple(key))
             if call is None:
                 call = self._extend(form, args, key, before)
@@ -366,8 +383,9 @@ del _probe
 def _record_or_compute(form: first_calls.FirstCalls, args: tuple[Any, ...], starts: bool) -> Any:
     """Have this thread's queue record a call; without one, compute what is deferred among its
     operands."""
-    queue = modes.current.queue
-    if queue is not None and modes.current.watcher is queue:
+    current = modes.current.__dict__  # of this thread
+    queue = current["queue"]
+    if queue is not None and current["watcher"] is queue:
         return queue.record(form, args, starts)
     if not holds(args):
         return DECLINED

@@ -42,7 +42,7 @@ class deferred:
 
 
 def _made() -> Queue:
-    settings.defers = True
+    settings.ask_who_defers()
     return Queue()
 
 

@@ -27,7 +27,7 @@ class Deferred(StandIn):
     attribute but shape and dtype is the array's own, which is computed then.
     """
 
-    __slots__ = ("_homes", "array", "number", "queue")
+    __slots__ = ("array", "home", "number", "queue")
     precedence = -1
     is_array = has_values = True
 
@@ -36,7 +36,8 @@ class Deferred(StandIn):
     ) -> None:
         self.shape, self.dtype, self.number, self.queue = shape, dtype, number, queue
         self.array: jax.Array | None = None
-        self._homes: Any = None
+        #: The storage whose cell holds it, weakly, or a list of them.
+        self.home: Any = None
 
     # -- its array ---------------------------------------------------------------------------------
 
@@ -50,20 +51,20 @@ class Deferred(StandIn):
 
     def held_by(self, storage: Storage) -> None:
         """Remember a storage whose cell holds this, so that the array takes its place there."""
-        home, homes = weakref.ref(storage), self._homes
+        home, homes = weakref.ref(storage), self.home
         if homes is None:
-            self._homes = home
+            self.home = home
         elif type(homes) is list:
             homes.append(home)
         else:
-            self._homes = [homes, home]
+            self.home = [homes, home]
 
     def settle(self, array: Any) -> None:
         """Take the array that has been computed, and put it into the cells that hold this."""
         self.array = array
-        homes = self._homes
+        homes = self.home
         if homes is not None:
-            self._homes = None
+            self.home = None
             for home in homes if type(homes) is list else (homes,):
                 storage = home()
                 if storage is not None and storage.cell is self:

@@ -13,7 +13,8 @@ class Settings:
 
     def __init__(self) -> None:
         self._mode = next(iter(FIRST_CALLS.get()), NUMPY)
-        self._defers = False
+        #: Whether a thread has deferred calls since the process began (_extensions/deferred).
+        self.defers = False
         #: Whether there is more to ask than NumPy: calls are compiled, or may be deferred.
         self.asks = self._mode == COMPILED
         #: Bytes of the largest array that is left on the host when it is made.
@@ -34,17 +35,11 @@ class Settings:
     @mode.setter
     def mode(self, mode: str) -> None:
         self._mode = mode
-        self.asks = self._defers or mode == COMPILED
+        self.asks = self.defers or mode == COMPILED
 
-    @property
-    def defers(self) -> bool:
-        """Whether a thread has deferred calls since the process began (_extensions/deferred)."""
-        return self._defers
-
-    @defers.setter
-    def defers(self, defers: bool) -> None:
-        self._defers = defers
-        self.asks = defers or self._mode == COMPILED
+    def ask_who_defers(self) -> None:
+        """Have compiled forms ask from now on whether their calls are deferred."""
+        self.defers = self.asks = True
 
 
 settings = Settings()
