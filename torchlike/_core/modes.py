@@ -74,7 +74,6 @@ class _Modes(threading.local):
         else:
             self.grad_enabled = mode
 
-
     def watch(self, capture: RunningCapture | None) -> None:
         """Have a capture see what runs in this thread, or (None) no capture."""
         if capture is not None and self.queue is not None:

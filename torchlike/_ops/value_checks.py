@@ -182,10 +182,22 @@ def refuse_unfit(value: Any, dtype: np.dtype) -> None:
     """Raise RuntimeError where a 0-dim array that becomes elements of an array of ``dtype`` is out
     of its range (`casts.check_fits`)."""
     if _found.flags is None:
-        casts.check_element(value, dtype)
+        _check_element(value, dtype)
     elif getattr(value, "dtype", dtype) != dtype and value.ndim == 0:
         words = f"value cannot be converted to type {casts.c_type_name(dtype)} without overflow"
         refuse_where(~casts.traced_fits(value, np.dtype(dtype)), RuntimeError, words)
+
+
+def _check_element(value: Any, dtype: np.dtype) -> None:
+    """Apply ``check_fits`` to a 0-dim array that becomes elements of an array of ``dtype``, where
+    there is a value to look at."""
+    if (
+        getattr(value, "dtype", dtype) != dtype
+        and value.ndim == 0
+        and isinstance(value, (jax.Array, np.ndarray))
+        and not isinstance(value, core.Tracer)
+    ):
+        casts.check_fits(value.item(), dtype)
 
 
 # -- of composites and modules ---------------------------------------------------------------------

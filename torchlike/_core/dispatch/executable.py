@@ -441,18 +441,16 @@ class _Unmade:
         self._form: Form | None = None
 
     def __call__(self, *args: object) -> Any:
-        return self.form(*args)
+        return self._made()(*args)
 
-    @property
-    def form(self) -> Any:
+    def by_numpy(self, *args: object) -> Any:
+        return self._made().by_numpy(*args)
+
+    def _made(self) -> Any:
         if self._form is None:
             self._form = self._make()
             setattr(self._exe, self._slot, self._form)
         return self._form
-
-    @property
-    def by_numpy(self) -> Callable[..., Any]:
-        return self.form.by_numpy
 
 
 def _aval(x: Argument) -> Aval | None:

@@ -7,7 +7,7 @@ and backward passes themselves (for create_graph) all go through it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class OpNode(Node):
                 if type(cotangents[0]) is np.ndarray and self.residuals is None:
                     return first_calls.call(backward, self.saved, None, tuple(cotangents))
                 return backward(self.saved, self.residuals, tuple(cotangents))
-            if watcher.defers:
+            if watcher.defers and hasattr(backward, "by_numpy"):
                 return first_calls.call(backward, self.saved, self.residuals, tuple(cotangents))
             return called(exe, backward, self.saved, self.residuals, tuple(cotangents))
         except Exception:
@@ -217,7 +217,7 @@ def execute(
             out, residuals = known
         elif on_host:
             if exe.keeps_residuals and exe.mask and exe.rule is None and modes.current.queue:
-                out, residuals = first_calls.call(exe.forward_vjp, *arrays)
+                out, residuals = first_calls.call(cast(Any, exe.forward_vjp), *arrays)
             else:
                 out = exe.by_numpy(*arrays)
                 if out is DECLINED:

@@ -10,21 +10,25 @@ model that is flushed layer by layer, share their nodes and their programs.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
+from torchlike._extensions.deferred import prices
+
 if TYPE_CHECKING:
-    from torchlike._extensions.deferred.pieces import Piece
+    from torchlike._extensions.deferred.pieces import DeferredPiece
     from torchlike._runtime.first_calls import FirstCalls
 
 #: Calls after which a chain is flushed unasked, and bytes of its results.
 MOST_CALLS = 1000
 MOST_BYTES = 256 << 20
-#: Calls that may follow one at a place; where more have, the chain is cut after it.
+#: Calls that may follow one at a place; where more have, the chain is cut after it. Not after a few
+#: calls: the others run them as well.
 _MOST_EDGES = 8
+_SHORT = 16
 
 
 class Results(NamedTuple):
@@ -46,7 +50,7 @@ class Results(NamedTuple):
 _ONE = jax.tree.structure(0)
 
 
-class Call:
+class DeferredCall:
     """A call at its place in a chain."""
 
     __slots__ = (
@@ -58,6 +62,7 @@ class Call:
         "form",
         "is_last",
         "kept",
+        "multiplications",
         "parent",
         "pieces",
         "results",
@@ -65,7 +70,9 @@ class Call:
         "tree",
     )
 
-    def __init__(self, parent: Call | None, form: Any, tree: Any, spec: Any, kept: Any) -> None:
+    def __init__(
+        self, parent: DeferredCall | None, form: Any, tree: Any, spec: Any, kept: Any
+    ) -> None:
         self.parent, self.form = parent, form
         #: The operands: their tree, and of each its number (from -1 downwards that of an input).
         self.tree: Any = tree
@@ -73,6 +80,8 @@ class Call:
         #: What keys below name by its id.
         self.kept = kept
         self.results = Results((), None)
+        #: About how many multiplications it takes, where it is a product.
+        self.multiplications = 0.0
         #: The number of its first result in the chain, how many calls and bytes there are with it.
         self.first = 0 if parent is None else parent.first + len(parent.results.avals)
         self.depth = 0 if parent is None else parent.depth + 1
@@ -80,23 +89,24 @@ class Call:
         #: Whether the chain is flushed after it.
         self.is_last = False
         #: The calls that have followed it.
-        self.edges: dict[tuple[Hashable, ...], Call] = {}
+        self.edges: dict[tuple[Hashable, ...], DeferredCall] = {}
         #: What was run from the root to here, by the numbers of the values that were still alive.
-        self.pieces: dict[tuple[int, ...], Piece] = {}
+        self.pieces: dict[tuple[int, ...], DeferredPiece] = {}
         #: What was run for one of its values alone, by the value's number.
-        self.alone: dict[int, Piece] = {}
+        self.alone: dict[int, DeferredPiece] = {}
 
-    def give(self, results: Results) -> None:
-        """Say what the call gives."""
+    def give(self, results: Results, operands: Sequence[Any]) -> None:
+        """Say what the call gives, of operands such as these."""
         self.results = results
+        self.multiplications = prices.multiplications(self.form.name, operands, results.avals)
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
         self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES
 
-    def follow(self, key: tuple[Hashable, ...], call: Call) -> None:
+    def follow(self, key: tuple[Hashable, ...], call: DeferredCall) -> None:
         """Have a call follow this one. Where many have, the next chain ends here: what comes before
         is then a piece of its own, whatever follows."""
         self.edges[key] = call
-        if len(self.edges) > _MOST_EDGES and self.parent is not None:
+        if len(self.edges) > _MOST_EDGES and self.depth > _SHORT:
             self.is_last = True
 
 

@@ -1,4 +1,4 @@
-"""`Piece`: the calls between two flushes, and how they are run: one by one, or as one program."""
+"""The calls between two flushes, and how they are run: one by one, or as one program."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import jax.numpy as jnp
 
 from torchlike._core.dispatch.call import explain
 from torchlike._extensions.deferred import policy, prices
-from torchlike._extensions.deferred.calls import Call
+from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
 
 if TYPE_CHECKING:
     from torchlike._runtime.background import BackgroundTask
 
-class Piece:
+
+class DeferredPiece:
     """The calls of a chain that the values which are alive at its end need."""
 
     __slots__ = ("_alive", "_calls", "_donated", "_drops", "_program", "price", "runs", "task")
 
-    def __init__(self, path: Sequence[Call], alive: tuple[int, ...]) -> None:
+    def __init__(self, path: Sequence[DeferredCall], alive: tuple[int, ...]) -> None:
         self._alive = alive
         self._calls, self._drops = _needed(path, alive)
         #: The inputs that a program gives up: those that nobody held at any run so far.
@@ -31,7 +32,7 @@ class Piece:
         self.runs = 0
         #: The program that is being compiled in the background.
         self.task: BackgroundTask[Any] | None = None
-        self.price = prices.of(self._calls)
+        self.price = prices.of(self._calls, alive)
 
     @property
     def is_small(self) -> bool:
@@ -106,16 +107,18 @@ class Piece:
         return [values[n] for n in self._alive]
 
 
-def _before(call: Call) -> int:
+def _before(call: DeferredCall) -> int:
     assert call.parent is not None
     return call.parent.bytes
 
 
-def _needed(path: Sequence[Call], alive: Sequence[int]) -> tuple[list[Call], list[list[int]]]:
+def _needed(
+    path: Sequence[DeferredCall], alive: Sequence[int]
+) -> tuple[list[DeferredCall], list[list[int]]]:
     """Return the calls that the alive values need, in their order, and for each the values that
     nothing needs after it."""
     needed = set(alive)
-    kept: list[Call] = []
+    kept: list[DeferredCall] = []
     drops: list[list[int]] = []
     for call in reversed(path):
         own = range(call.first, call.first + len(call.results.avals))

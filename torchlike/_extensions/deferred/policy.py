@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from torchlike._extensions.deferred.calls import Call
+from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._runtime import background
 
 if TYPE_CHECKING:
-    from torchlike._extensions.deferred.pieces import Piece
+    from torchlike._extensions.deferred.pieces import DeferredPiece
 
 #: Nodes of the tree of calls, after which it is begun anew.
 _MOST_NODES = 50_000
@@ -34,7 +34,7 @@ class Policy:
         often."""
         return times > 0
 
-    def program(self, piece: Piece, inputs: list[Any]) -> Any:
+    def program(self, piece: DeferredPiece, inputs: list[Any]) -> Any:
         """Return the program of a piece that is about to run with these inputs; None where it is to
         run one by one."""
         price = piece.price
@@ -57,14 +57,14 @@ class AtOnce(Policy):
     def records_unknown(self, times: int) -> bool:
         return True
 
-    def program(self, piece: Piece, inputs: list[Any]) -> Any:
+    def program(self, piece: DeferredPiece, inputs: list[Any]) -> Any:
         return piece.jitted(inputs)
 
 
 class OneByOne(AtOnce):
     """Everything is recorded and nothing compiled: for tests."""
 
-    def program(self, piece: Piece, inputs: list[Any]) -> Any:
+    def program(self, piece: DeferredPiece, inputs: list[Any]) -> Any:
         return None
 
 
@@ -83,21 +83,29 @@ def _compiled(jitted: Any, avals: list[Any]) -> Any:
 
 
 current: Policy = Policy()
+_BY_NAME = {"deferred": Policy, "deferred-at-once": AtOnce, "deferred-one-by-one": OneByOne}
+
+
+def choose(name: str) -> bool:
+    """Choose the policy that ``TORCHLIKE_EAGER`` names; return whether there is one."""
+    global current
+    if name in _BY_NAME:
+        current = _BY_NAME[name]()
+    return name in _BY_NAME
 
 
 class _Tree:
-    root = Call(None, None, None, (), None)
+    root = DeferredCall(None, None, None, (), None)
     nodes = 0
 
 
-def root() -> Call:
+def root() -> DeferredCall:
     """Return the node from which all chains begin."""
     if _Tree.nodes > _MOST_NODES:
-        _Tree.root, _Tree.nodes = Call(None, None, None, (), None), 0
+        _Tree.root, _Tree.nodes = DeferredCall(None, None, None, (), None), 0
     return _Tree.root
 
 
 def count_node() -> None:
     """Count a new node of the tree."""
     _Tree.nodes += 1
-

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from torchlike._extensions.deferred.calls import Call
+    from torchlike._extensions.deferred.calls import DeferredCall
 
 #: A call, beside its work; the call of a program, and each of its calls there.
 _CALL = 20.0
 _PROGRAM = 30.0
 _WITHIN = 1.0
-#: An element that is read or written: by a call of its own, and fused with others.
+#: An element of a result; what it takes where it is fused with what uses it; a multiplication and
+#: addition of a product of matrices.
 _ELEMENT = 0.4e-3
-_FUSED = 0.15e-3
-#: Compiling a call: of most kinds, and of those by whose name it is known that they are dear.
+_FUSED = 0.4
+_MULTIPLY = 0.1e-3
+_PRODUCTS = ("mm", "matmul", "linear", "conv")
+#: Compiling a call: of most kinds, and of those with loops or of convolutions.
 _COMPILING = 6e3
 _COMPILING_DEAR = 60e3
-_DEAR = ("conv", "lstm", "gru", "rnn", "scan", "sort", "svd", "eigh", "linalg", "cumsum", "fft")
-#: What a program has to save to be worth compiling.
+_DEAR = ("conv", "lstm", "gru", "rnn")
+#: What a program may take of what the calls take one by one, to be worth compiling.
 _GAIN = 0.9
 
 
@@ -41,13 +44,29 @@ class Price(NamedTuple):
         return self.as_program <= _GAIN * self.one_by_one
 
 
-def of(calls: Sequence[Call]) -> Price:
-    """Return the price of a piece."""
+def multiplications(name: str, operands: Sequence[Any], results: Sequence[Any]) -> float:
+    """Return about how many multiplications a product takes; 0 for what is none.
+
+    Of n×k by k×m, the root of the product of the three sizes is n·k·m.
+    """
+    if not any(product in name.lower() for product in _PRODUCTS):
+        return 0.0
+    sizes = sorted(math.prod(x.shape) for x in operands if hasattr(x, "shape"))[-2:]
+    return math.sqrt(math.prod(sizes) * max(math.prod(shape) for shape, _ in results))
+
+
+def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
+    """Return the price of a piece, of whose values those are results."""
     one_by_one, as_program, compiling = 0.0, _PROGRAM, 0.0
+    results = frozenset(alive)
     for call in calls:
-        elements = sum(math.prod(shape) for shape, _ in call.results.avals)
-        one_by_one += _CALL + _ELEMENT * elements
-        as_program += _WITHIN + _FUSED * elements
+        work = _MULTIPLY * call.multiplications
+        one_by_one += _CALL + work
+        as_program += _WITHIN + work
+        for n, (shape, _) in enumerate(call.results.avals, call.first):
+            elements = _ELEMENT * math.prod(shape)
+            one_by_one += elements
+            as_program += elements * (1 if n in results else _FUSED)
         name = call.form.name.lower()
         compiling += _COMPILING_DEAR if any(dear in name for dear in _DEAR) else _COMPILING
     return Price(one_by_one, as_program, compiling)

@@ -15,7 +15,7 @@ from jax.sharding import SingleDeviceSharding
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Residuals
 from torchlike._extensions.deferred import cuts, pieces, policy
-from torchlike._extensions.deferred.calls import Call, known
+from torchlike._extensions.deferred.calls import DeferredCall, known
 from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_absent, values_of
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED, defer
@@ -23,6 +23,7 @@ from torchlike._runtime.first_calls.program import NUMBERS
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
 _ndarray = np.ndarray
+_config: Any = jax.config  # gets its fields one by one
 #: Calls of a chain that is worth going on with when one of its values is read.
 _LONG = 16
 
@@ -55,7 +56,7 @@ class Queue:
         self._inputs: list[Any] = []
         #: Which input an array is, by its id.
         self._known: dict[int, int] = {}
-        self._path: list[Call] = []
+        self._path: list[DeferredCall] = []
         #: Whether a module was called since.
         self._in_module = False
 
@@ -63,7 +64,7 @@ class Queue:
     def device(self) -> Any:
         """The device of all values, one of JAX's."""
         if self._device is None:
-            self._device = jax.config.jax_default_device or jax.local_devices()[0]
+            self._device = _config.jax_default_device or jax.local_devices()[0]
         return self._device
 
     @property
@@ -189,7 +190,7 @@ class Queue:
 
     def _extend(
         self, form: first_calls.FirstCalls, args: Any, key: list[Any], before: int
-    ) -> Call | None:
+    ) -> DeferredCall | None:
         """Return a new node for a call that never came at this place; None where it is to be run at
         once."""
         args = tuple([None if type(a) is Residuals and is_absent(a) else a for a in args])
@@ -207,13 +208,13 @@ class Queue:
             spec.append(code)
             del leaf
         kept = [a.plan for a in args if type(a) is Residuals]
-        call = Call(self._node, form, tree, tuple(spec), kept)
-        call.give(results)
+        call = DeferredCall(self._node, form, tree, tuple(spec), kept)
+        call.give(results, leaves)
         self._node.follow(tuple(key), call)
         policy.count_node()
         return call
 
-    def _results_of(self, call: Call) -> Any:
+    def _results_of(self, call: DeferredCall) -> Any:
         """Return deferred values for the results of a call, which is the last of the chain now."""
         self._node = call
         self._path.append(call)
@@ -224,12 +225,13 @@ class Queue:
             out: Any = Deferred(shape, dtype, number, self)
             values.append(out)
         else:
-            made = [Deferred(shape, dtype, number + i, self) for i, (shape, dtype) in enumerate(avals)]
+            made = [Deferred(*aval, number + i, self) for i, aval in enumerate(avals)]
             values += made
             out = tree.unflatten(made)
             del made
-        if call.is_last:
+        if call.is_last:  # before they are in a cell, so that the flush puts nothing there
             self.flush("the chain is long")
+            out = values_of(out)
         return out
 
     def _run_now(
@@ -271,7 +273,7 @@ class Queue:
             found = path[-1].pieces
             piece = found.get(alive)
             if piece is None:
-                piece = found[alive] = pieces.Piece(path, alive)
+                piece = found[alive] = pieces.DeferredPiece(path, alive)
                 self._new += 1
                 if self._new > policy.MOST_NEW and policy.current.rests:
                     self._rest, self._new = policy.REST, self._new // 2
@@ -304,7 +306,7 @@ class Queue:
     def _compute_alone(self, value: Deferred) -> None:
         """Compute one value, in another thread than that which records: what it goes on to record
         is as it was."""
-        piece = pieces.Piece(list(self._path), (value.number,))
+        piece = pieces.DeferredPiece(list(self._path), (value.number,))
         inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
         with _NotRecording():
             (array,) = piece.replay(inputs)
@@ -318,7 +320,7 @@ class Queue:
         alone = self._path[at].alone
         piece = alone.get(number)
         if piece is None:
-            piece = alone[number] = pieces.Piece(self._path[: at + 1], (number,))
+            piece = alone[number] = pieces.DeferredPiece(self._path[: at + 1], (number,))
         if not piece.is_small:
             return False
         with _NotRecording():
@@ -339,7 +341,7 @@ class _NotRecording:
         modes.current.queue, modes.current.watcher = self._held
 
 
-def _first(call: Call) -> int:
+def _first(call: DeferredCall) -> int:
     return call.first
 
 

@@ -7,6 +7,7 @@ from torchlike._extensions.deferred import policy
 from torchlike._extensions.deferred.queue import Queue
 from torchlike._runtime.environment_variables import EAGER
 from torchlike._runtime.first_calls.settings import settings
+from torchlike._runtime.patches import at_import
 
 
 class deferred:
@@ -59,14 +60,21 @@ def _of_thread() -> Queue | None:
     return _made()
 
 
-_POLICIES = {
-    "deferred": policy.Policy,
-    "deferred-at-once": policy.AtOnce,
-    "deferred-one-by-one": policy.OneByOne,
-}
-for _said in EAGER.get():
-    if _said in _POLICIES:
-        policy.current = _POLICIES[_said]()
-        modes.queue_of_thread.by(_of_thread)
-        modes.current.queue = _of_thread()
-        modes.current.watch(None)
+def _before_fork() -> None:
+    """Run what is recorded: XLA's threads are not in the child."""
+    queue = modes.current.queue
+    if queue is not None:
+        queue.flush("the process forks")
+
+
+at_import.FORKS.at_fork(before=_before_fork)
+
+
+def _as_the_environment_says() -> None:
+    for mode in EAGER.get():
+        if policy.choose(mode):
+            modes.queue_of_thread.by(_of_thread)
+            _switch_to(_made())
+
+
+_as_the_environment_says()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.core import ShapedArray
 
 from torchlike._core import devices
 from torchlike._core.cells import StandIn
@@ -102,6 +103,12 @@ class Deferred(StandIn):
             t._storage.cell = self.value()
         return t._value(asked, instead)
 
+    @property
+    def has_address(self) -> bool:  # type: ignore[override]
+        """Whether a tensor that holds it has an address: it is computed now, so that it has."""
+        self.value()
+        return True
+
     def elements(self) -> Any:
         return self.value()
 
@@ -113,12 +120,13 @@ class Deferred(StandIn):
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
-        """What ``isinstance`` sees beside the type. (JAX's class cannot be a base: both have fields.)"""
+        """What ``isinstance`` sees beside the type. (JAX's class cannot be a base, as it has
+        fields, too.)"""
         return jax.Array
 
     @property
     def aval(self) -> Any:
-        return jax.core.ShapedArray(self.shape, self.dtype)
+        return ShapedArray(self.shape, self.dtype)
 
     #: It is where JAX put it, and may be moved; all of it is here.
     committed, is_fully_addressable = False, True
@@ -140,7 +148,7 @@ class Deferred(StandIn):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.value(), name)
+        return getattr(self.as_jax(), name)
 
 
 class Failed:
@@ -164,13 +172,20 @@ def _forwarded(name: str) -> Callable[..., Any]:
     return method
 
 
-_BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
-_OTHERS = (
-    "eq ne lt le gt ge neg pos abs invert len iter index int float complex bool getitem round "
-    "format reduce_ex array_namespace dlpack dlpack_device"
+#: What is no operation on an array.
+_NO_METHODS = frozenset(
+    f"__{name}__"
+    for name in "class copy deepcopy del getattribute hash init init_subclass new".split()
 )
-for _name in (*_BINARY.split(), *(f"r{_name}" for _name in _BINARY.split()), *_OTHERS.split()):
-    setattr(Deferred, f"__{_name}__", _forwarded(f"__{_name}__"))
+for _name in dir(jax_arrays.ArrayImpl):
+    _method = getattr(jax_arrays.ArrayImpl, _name)
+    if (
+        _name.startswith("__")
+        and callable(_method)
+        and _method is not getattr(object, _name, None)
+        and _name not in _NO_METHODS.union(vars(Deferred), ("__subclasshook__",))
+    ):
+        setattr(Deferred, _name, _forwarded(_name))
 Deferred.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
 
 jax_arrays.know_as_array(Deferred, Deferred.aval.fget, Deferred.value)

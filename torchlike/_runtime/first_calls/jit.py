@@ -164,7 +164,7 @@ class FirstCalls:
         like: Any = None,
         patience: Callable[[Any], float] | None = None,
         op: Callable[[], str] | None = None,
-            **options: Any,
+        **options: Any,
     ) -> None:
         self.function = function
         self.options = options
@@ -214,7 +214,7 @@ class FirstCalls:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Answer as JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask
         again)."""
-        if settings.defers and not kwargs:
+        if settings.defers and not kwargs and _config.jax_enable_x64:
             out = defer.function(self, args, False)
             if out is not DECLINED:
                 return out, None, True
@@ -253,7 +253,7 @@ class FirstCalls:
         """Compute the form's results as NumPy arrays. Return DECLINED where it should be called as
         it is: it is to be compiled, or an argument is no array with values."""
         if settings.asks or not _config.jax_enable_x64:
-            if settings.defers:
+            if settings.defers and _config.jax_enable_x64:
                 out = defer.function(self, args, True)
                 if out is not DECLINED:
                     return out

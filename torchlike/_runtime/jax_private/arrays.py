@@ -49,9 +49,7 @@ _NOT_AS_ARRAY = "calls cannot be deferred (torchlike.deferred)"
 AVALS = declare("jax._src.core.pytype_aval_mappings", _AS_ARRAY, _NOT_AS_ARRAY)
 SHARDED = declare("jax._src.interpreters.pxla.shard_arg_handlers", _AS_ARRAY, _NOT_AS_ARRAY)
 SHARD = declare("jax._src.interpreters.pxla.shard_args", _AS_ARRAY, _NOT_AS_ARRAY)
-CANONICAL = declare(
-    "jax._src.dtypes.register_canonicalize_value_handler", _AS_ARRAY, _NOT_AS_ARRAY
-)
+CANONICAL = declare("jax._src.dtypes.register_canonicalize_value_handler", _AS_ARRAY, _NOT_AS_ARRAY)
 
 
 def know_as_array(kind: type, aval: Any, value: Any) -> None:
