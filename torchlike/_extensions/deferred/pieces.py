@@ -19,11 +19,27 @@ if TYPE_CHECKING:
 
 
 class DeferredPiece:
-    """The calls of a chain that the values which are alive at its end need."""
+    """The calls of a chain that the values which are alive at its end need, and those of which
+    nothing was used: a script that only measures how long a call takes has it run."""
 
-    __slots__ = ("_alive", "_calls", "_donated", "_drops", "_program", "price", "runs", "task")
+    __slots__ = (
+        "_alive",
+        "_calls",
+        "_donated",
+        "_drops",
+        "_n_alive",
+        "_program",
+        "price",
+        "runs",
+        "task",
+    )
 
-    def __init__(self, path: Sequence[DeferredCall], alive: tuple[int, ...]) -> None:
+    def __init__(
+        self, path: Sequence[DeferredCall], alive: tuple[int, ...], alone: bool = False
+    ) -> None:
+        self._n_alive = len(alive)
+        if not alone:
+            alive = (*alive, *_unused(path, alive))
         self._alive = alive
         self._calls, self._drops = _needed(path, alive)
         #: The inputs that a program gives up: those that nobody held at any run so far.
@@ -41,6 +57,9 @@ class DeferredPiece:
 
     def run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
         """Return the values that are alive. ``dead`` are the inputs that nobody else holds."""
+        return self._run(inputs, dead)[: self._n_alive]
+
+    def _run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
         self.runs += 1
         if self._program is None:
             if self.task is None:
@@ -105,6 +124,19 @@ class DeferredPiece:
             for n in drops:
                 del values[n]
         return [values[n] for n in self._alive]
+
+
+def _unused(path: Sequence[DeferredCall], alive: tuple[int, ...]) -> list[int]:
+    """Return a value of each call of which none is alive, and none was used by another call."""
+    used = set(alive)
+    for call in path:
+        used.update(call.spec)
+    return [
+        call.first
+        for call in path
+        if call.results.avals
+        and used.isdisjoint(range(call.first, call.first + len(call.results.avals)))
+    ]
 
 
 def _before(call: DeferredCall) -> int:

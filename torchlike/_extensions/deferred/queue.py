@@ -268,8 +268,6 @@ class Queue:
             path, values, inputs = self._path, self._values, self._inputs
             self._begin()
             alive, dead = _alive(values), _dead(inputs)
-            if not alive:
-                return
             found = path[-1].pieces
             piece = found.get(alive)
             if piece is None:
@@ -306,7 +304,7 @@ class Queue:
     def _compute_alone(self, value: Deferred) -> None:
         """Compute one value, in another thread than that which records: what it goes on to record
         is as it was."""
-        piece = pieces.DeferredPiece(list(self._path), (value.number,))
+        piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
         inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
         with _NotRecording():
             (array,) = piece.replay(inputs)
@@ -320,7 +318,9 @@ class Queue:
         alone = self._path[at].alone
         piece = alone.get(number)
         if piece is None:
-            piece = alone[number] = pieces.DeferredPiece(self._path[: at + 1], (number,))
+            piece = alone[number] = pieces.DeferredPiece(
+                self._path[: at + 1], (number,), alone=True
+            )
         if not piece.is_small:
             return False
         with _NotRecording():

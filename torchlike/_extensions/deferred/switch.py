@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchlike._core import modes
 from torchlike._extensions.deferred import policy
 from torchlike._extensions.deferred.queue import Queue
+from torchlike._runtime import pending
 from torchlike._runtime.environment_variables import EAGER
 from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.patches import at_import
@@ -65,6 +66,13 @@ def _before_fork() -> None:
     queue = modes.current.queue
     if queue is not None:
         queue.flush("the process forks")
+
+
+@pending.about_to_wait.call
+def _before_waiting() -> None:
+    queue = modes.current.queue
+    if queue is not None:
+        queue.flush("all work is waited for")
 
 
 at_import.FORKS.at_fork(before=_before_fork)

@@ -140,7 +140,7 @@ class Deferred(StandIn):
         return self.size * self.dtype.itemsize
 
     def __jax_array__(self) -> jax.Array:
-        return self.value()
+        return self.as_jax()
 
     def __repr__(self) -> str:
         return repr(self.value())
@@ -174,8 +174,8 @@ def _forwarded(name: str) -> Callable[..., Any]:
 
 #: What is no operation on an array.
 _NO_METHODS = frozenset(
-    f"__{name}__"
-    for name in "class copy deepcopy del getattribute hash init init_subclass new".split()
+    ("__class__", "__copy__", "__deepcopy__", "__del__", "__getattribute__", "__hash__")
+    + ("__init__", "__init_subclass__", "__new__", "__subclasshook__")
 )
 for _name in dir(jax_arrays.ArrayImpl):
     _method = getattr(jax_arrays.ArrayImpl, _name)
@@ -183,12 +183,12 @@ for _name in dir(jax_arrays.ArrayImpl):
         _name.startswith("__")
         and callable(_method)
         and _method is not getattr(object, _name, None)
-        and _name not in _NO_METHODS.union(vars(Deferred), ("__subclasshook__",))
+        and _name not in _NO_METHODS.union(vars(Deferred))
     ):
         setattr(Deferred, _name, _forwarded(_name))
 Deferred.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
 
-jax_arrays.know_as_array(Deferred, Deferred.aval.fget, Deferred.value)
+jax_arrays.know_as_array(Deferred, Deferred.aval.fget, Deferred.as_jax)
 
 
 #: The array of what a form would have kept for backward: computed by NumPy, it keeps nothing, and

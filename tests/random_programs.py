@@ -52,7 +52,9 @@ class _Writer:
 
     def make(self):
         shape = self.random.choice(_SHAPES)
-        how = self.random.choice(("torch.rand({0}) + 0.5", "torch.ones({0})", "torch.full({0}, 0.7)"))
+        how = self.random.choice(
+            ("torch.rand({0}) + 0.5", "torch.ones({0})", "torch.full({0}, 0.7)")
+        )
         name = self.new(shape)
         self.line(f"{name} = {how.format(shape)}")
 
@@ -227,7 +229,9 @@ def run(text):
         said.append(x.detach().numpy().copy() if isinstance(x, torch.Tensor) else x)
 
     def fail(error):
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
+        lines = [
+            f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"
+        ]
         said.append((type(error).__name__, str(error).split("\n")[0], lines[-1]))
         error.__traceback__ = None  # whose frames hold tensors
 
