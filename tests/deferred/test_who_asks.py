@@ -112,6 +112,17 @@ def test_transforms(deferring):
     assert (out.tolist(), tangent.tolist()) == ([1, 9, 25], [2, 18, 50])
 
 
+def test_a_trace_of_jax(deferring):
+    kept = []
+
+    def traced(x):
+        kept.append(made())  # no part of the program
+        return torch.from_jax(x).mul(kept[0])._read() + kept[0].sum().item()
+
+    assert jax.jit(traced)(jnp.ones(3)).tolist() == [10, 12, 14]
+    assert kept[0].tolist() == [1, 3, 5]
+
+
 def test_other_kinds_of_tensors(deferring):
     class Named(torch.Tensor):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import threading
+from contextlib import nullcontext
 from sys import getrefcount
 from typing import Any
 from weakref import ref
@@ -21,6 +22,7 @@ from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED, defer
 from torchlike._runtime.first_calls.program import NUMBERS
 from torchlike._runtime.jax_private.arrays import ArrayImpl
+from torchlike._runtime.jax_private.tracing import trace_state_clean
 
 _ndarray = np.ndarray
 _config: Any = jax.config  # gets its fields one by one
@@ -330,14 +332,18 @@ class Queue:
 
 
 class _NotRecording:
-    """``with _NotRecording():`` what this thread calls is run."""
+    """``with _NotRecording():`` what this thread calls is run, and is no part of a trace of JAX's
+    that may be under way: what was recorded has values."""
 
     def __enter__(self) -> None:
         current = modes.current
         self._held = current.queue, current.watcher
         current.queue = current.watcher = None
+        self._outside = nullcontext() if trace_state_clean() else jax.ensure_compile_time_eval()
+        self._outside.__enter__()
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, *exc: Any) -> None:
+        self._outside.__exit__(*exc)
         modes.current.queue, modes.current.watcher = self._held
 
 

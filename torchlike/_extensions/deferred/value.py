@@ -28,7 +28,7 @@ class Deferred(StandIn):
     attribute but shape and dtype is the array's own, which is computed then.
     """
 
-    __slots__ = ("array", "home", "number", "queue")
+    __slots__ = ("__weakref__", "array", "home", "number", "queue")
     precedence = -1
     is_array = has_values = True
 
