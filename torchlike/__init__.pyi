@@ -67,7 +67,6 @@ from torchlike._compat.devices import cpu as cpu
 from torchlike._compat.devices import mps as mps
 from torchlike._compat.devices import mtia as mtia
 from torchlike._compat.devices import xpu as xpu
-from torchlike._runtime.printing import set_printoptions as set_printoptions
 from torchlike._compat.qschemes import per_channel_affine as per_channel_affine
 from torchlike._compat.qschemes import per_channel_affine_float_qparams as per_channel_affine_float_qparams
 from torchlike._compat.qschemes import per_channel_symmetric as per_channel_symmetric
@@ -103,7 +102,6 @@ from torchlike._compat.symbolic import sym_not as sym_not
 from torchlike._compat.symbolic import sym_sqrt as sym_sqrt
 from torchlike._compat.symbolic import sym_sum as sym_sum
 from torchlike._compat.typed_storage import TypedStorage as TypedStorage
-from torchlike._extensions.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._core.devices import device as device
 from torchlike._core.devices import get_default_device as get_default_device
 from torchlike._core.devices import set_default_device as set_default_device
@@ -130,8 +128,11 @@ from torchlike._core.layouts import sparse_csc as sparse_csc
 from torchlike._core.layouts import sparse_csr as sparse_csr
 from torchlike._core.layouts import strided as strided
 from torchlike._core.size import Size as Size
+from torchlike._extensions.deferred.switch import deferred as deferred
+from torchlike._extensions.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._functorch.apis import vmap as vmap
 from torchlike._ops.aten.tags import Tag as Tag
+from torchlike._runtime.printing import set_printoptions as set_printoptions
 from torchlike._subclasses import active_mode as _guards
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast

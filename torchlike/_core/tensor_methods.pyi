@@ -507,7 +507,7 @@ weights)."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """Return the tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
 
-    def copy_(self, source: Any, non_blocking: Any = False, *, expanded: Any = False) -> Tensor:
+    def copy_(self, source: Any, non_blocking: _bool = False, *, expanded: _bool = False) -> Tensor:
         """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it."""
 
     def copysign(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:

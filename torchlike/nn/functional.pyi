@@ -14,10 +14,6 @@ from torchlike.tensor import Tensor as Tensor
 
 Number = _bool | _int | _float | _complex
 
-def _more_keys(q: Tensor, bias_k: Any, bias_v: Any, add_zero_attn: _bool) -> _list[Any]:
-    """Return further keys that every query may attend to, each with its value: learned ones, then
-zeros."""
-
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int] | None, *, out: Tensor | None = None) -> Tensor:
     """Return the means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
 
@@ -306,6 +302,10 @@ def mish_(input: Tensor) -> Tensor:
 
 def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean', weight: Tensor | None = None) -> Tensor:
     """Return the squared difference; with ``weight`` the mean is weighted."""
+
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> _tuple[Tensor, Tensor | None]:
+    """Compute multi-head attention (Vaswani et al., 2017) of query (L, N, E), key and value (S, N,
+…)."""
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """Return the multi-class hinge loss of scores (N, C) or (C,) with classes (N,), (1,) or ()."""

@@ -60,6 +60,7 @@ class DeferredCall:
         "edges",
         "first",
         "form",
+        "is_flat",
         "is_last",
         "kept",
         "multiplications",
@@ -77,6 +78,8 @@ class DeferredCall:
         #: The operands: their tree, and of each its number (from -1 downwards that of an input).
         self.tree: Any = tree
         self.spec: tuple[int, ...] = spec
+        #: Whether the operands are the leaves themselves, in no lists.
+        self.is_flat = tree is not None and tree == jax.tree.structure((0,) * len(spec))
         #: What keys below name by its id.
         self.kept = kept
         self.results = Results((), None)

@@ -107,7 +107,7 @@ class DeferredPiece:
         values: dict[int, Any] = {}
         for call, drops in zip(self._calls, self._drops, strict=True):
             leaves = [values[n] if n >= 0 else inputs[~n] for n in call.spec]
-            args = call.tree.unflatten(leaves)
+            args = leaves if call.is_flat else call.tree.unflatten(leaves)
             if call.kept:
                 args = values_of(args)
             try:

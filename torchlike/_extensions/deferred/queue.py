@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import bisect
 import threading
-from contextlib import nullcontext
-from sys import getrefcount
 from typing import Any
 from weakref import ref
 
@@ -17,12 +15,13 @@ from torchlike._core import modes
 from torchlike._core.dispatch.executable import Residuals
 from torchlike._extensions.deferred import cuts, pieces, policy
 from torchlike._extensions.deferred.calls import DeferredCall, known
+from torchlike._extensions.deferred.liveness import alive_among, dead_among
+from torchlike._extensions.deferred.running import is_running, not_recording
 from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_absent, values_of
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED, defer
 from torchlike._runtime.first_calls.program import NUMBERS
 from torchlike._runtime.jax_private.arrays import ArrayImpl
-from torchlike._runtime.jax_private.tracing import trace_state_clean
 
 _ndarray = np.ndarray
 _config: Any = jax.config  # gets its fields one by one
@@ -241,7 +240,7 @@ class Queue:
     ) -> Any:
         """Run a call that is not known yet, and learn from it."""
         args = values_of(args)
-        with _NotRecording():
+        with not_recording():
             out = form.run(*args)
         if learns:
             leaves, tree = jax.tree.flatten(args)
@@ -269,7 +268,7 @@ class Queue:
             cuts.note(cause)
             path, values, inputs = self._path, self._values, self._inputs
             self._begin()
-            alive, dead = _alive(values), _dead(inputs)
+            alive, dead = alive_among(values), dead_among(inputs)
             found = path[-1].pieces
             piece = found.get(alive)
             if piece is None:
@@ -280,7 +279,7 @@ class Queue:
             else:
                 self._new = 0
             try:
-                with _NotRecording():
+                with not_recording():
                     arrays = piece.run(inputs, dead)
             except Exception as error:
                 failed = Failed(error, self)
@@ -308,7 +307,7 @@ class Queue:
         is as it was."""
         piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
         inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
-        with _NotRecording():
+        with not_recording():
             (array,) = piece.replay(inputs)
         value.settle(array)
 
@@ -325,50 +324,14 @@ class Queue:
             )
         if not piece.is_small:
             return False
-        with _NotRecording():
+        with not_recording():
             (array,) = piece.replay(self._inputs)
         value.settle(array)
         return True
 
 
-class _NotRecording:
-    """``with _NotRecording():`` what this thread calls is run, and is no part of a trace of JAX's
-    that may be under way: what was recorded has values."""
-
-    def __enter__(self) -> None:
-        current = modes.current
-        self._held = current.queue, current.watcher
-        current.queue = current.watcher = None
-        self._outside = nullcontext() if trace_state_clean() else jax.ensure_compile_time_eval()
-        self._outside.__enter__()
-
-    def __exit__(self, *exc: Any) -> None:
-        self._outside.__exit__(*exc)
-        modes.current.queue, modes.current.watcher = self._held
-
-
 def _first(call: DeferredCall) -> int:
     return call.first
-
-
-def _alive(values: list[Deferred]) -> tuple[int, ...]:
-    """Return the numbers of the values that anything but this list refers to."""
-    return tuple(
-        [
-            i
-            for i in range(len(values))
-            if getrefcount(values[i]) > _ALONE and values[i].array is None
-        ]
-    )
-
-
-def _dead(inputs: list[Any]) -> list[int]:
-    """Return the numbers of the arrays to which nothing but this list refers."""
-    return [
-        i
-        for i in range(len(inputs))
-        if type(inputs[i]) is ArrayImpl and getrefcount(inputs[i]) <= _ALONE
-    ]
 
 
 def _of_leaves(key: list[Any]) -> list[Any]:
@@ -381,10 +344,6 @@ def _of_leaves(key: list[Any]) -> list[Any]:
 
 
 _OUTER = (tuple, list, "residuals")
-_probe = [object()]
-#: The references to what a list alone holds.
-_ALONE = getrefcount(_probe[0])
-del _probe
 
 
 @defer.by
@@ -395,7 +354,7 @@ def _record_or_compute(form: first_calls.FirstCalls, args: tuple[Any, ...], star
     queue = current["queue"]
     if queue is not None and current["watcher"] is queue:
         return queue.record(form, args, starts)
-    if not holds(args):
+    if is_running() or not holds(args):
         return DECLINED
     args = values_of(args)
     if "donate_argnums" in form.options:  # another thread's chain may have it among its inputs
