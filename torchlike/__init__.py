@@ -102,6 +102,7 @@ from torchlike._core.layouts import contiguous_format as legacy_contiguous_forma
 from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._extensions import absent_dtypes as _absent_dtypes  # noqa: E402
+from torchlike._extensions.deferred.switch import deferred  # noqa: E402
 from torchlike._extensions.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike._runtime.printing import set_printoptions  # noqa: E402

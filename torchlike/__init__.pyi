@@ -130,6 +130,7 @@ from torchlike._core.layouts import sparse_csc as sparse_csc
 from torchlike._core.layouts import sparse_csr as sparse_csr
 from torchlike._core.layouts import strided as strided
 from torchlike._core.size import Size as Size
+from torchlike._extensions.deferred.switch import deferred as deferred
 from torchlike._extensions.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._functorch.apis import vmap as vmap
 from torchlike._ops.aten.tags import Tag as Tag

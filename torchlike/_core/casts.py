@@ -16,14 +16,13 @@ import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
-from jax import core
 
 from torchlike._core import dtypes
 
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
 
-    from torchlike._core.cells import Array, Value
+    from torchlike._core.cells import Array
 
 #: The classes of plain numbers.
 NUMBERS = frozenset((bool, int, float, complex))
@@ -111,28 +110,7 @@ def _truncated(x: Any, dtype: np.dtype) -> Any:
     return like.where(fits, x, least).astype(register).astype(dtype)
 
 
-def from_numbers(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """Convert numbers out of Python lists to another dtype: RuntimeError when an integer dtype
-    cannot hold one, TypeError for a complex number as a real one."""
-    dtype = np.dtype(dtype)
-    if dtypes.kind_of(array.dtype) == "c" and dtype.kind != "c":
-        if dtype.kind != "b":
-            raise TypeError(
-                "'complex' object cannot be interpreted as an integer"
-                if dtype.kind in "iu"
-                else "must be real number, not complex"
-            )
-    elif dtype.kind in "iu" and array.dtype.kind in "iuf" and array.size:
-        limits = np.iinfo(dtype)
-        low = -limits.max if dtype.kind == "u" and array.dtype.kind != "f" else limits.min
-        high = limits.max if array.dtype.kind != "f" else _greatest_float(limits.max)
-        if not (array.min() >= low and array.max() <= high):  # NaN is neither
-            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    with np.errstate(all="ignore"):
-        return convert(array, dtype)
-
-
-def _greatest_float(limit: int) -> float:
+def greatest_float(limit: int) -> float:
     """Return the greatest float that is not above an integer: 2**63 - 1 itself rounds up."""
     return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0)
 
@@ -236,18 +214,6 @@ _RANGES: dict[object, tuple[float, float]] = {
     for d in dtypes.ALL
     if d.category in (1, 2)
 }
-
-
-def check_element(value: Value, dtype: DTypeLike) -> None:
-    """Apply ``check_fits`` to a 0-dim array that becomes elements of an array of ``dtype``, where
-    there is a value to look at."""
-    if (
-        getattr(value, "dtype", dtype) != dtype
-        and value.ndim == 0
-        and isinstance(value, (jax.Array, np.ndarray))
-        and not isinstance(value, core.Tracer)
-    ):
-        check_fits(value.item(), dtype)
 
 
 def check_fill(value: Any, dtype: DTypeLike, count: int) -> None:

@@ -69,6 +69,8 @@ class StandIn:
     has_memory: ClassVar[bool] = True
     #: Whether a tensor that holds it has an address.
     has_address: ClassVar[bool] = True
+    #: Whether it is an array all the same, which is computed when somebody asks for a value.
+    is_array: ClassVar[bool] = False
     #: Whether its sum with an array is of another kind, and not written where the array was.
     adds_anew: ClassVar[bool] = False
 
@@ -183,9 +185,9 @@ Value = Array | StandIn
 Argument = Value | complex | None
 
 
-def is_stand_in(value: object) -> bool:
+def is_stand_in(value: Any) -> bool:
     """Return whether a cell's value is a `StandIn` rather than an array."""
-    return type(value) in KINDS
+    return type(value) in KINDS and not value.is_array
 
 
 def kind_among(arrays: Iterable[Any]) -> type[StandIn] | None:

@@ -6,12 +6,17 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from torchlike._runtime.provided import Provided
 from torchlike._runtime.running_capture import EAGER, RunningCapture
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from torchlike._core import devices
+
+
+#: A queue where calls are deferred in each thread from its start.
+queue_of_thread = Provided("gives a thread's queue of deferred calls, or None", lambda: None)
 
 
 class _Modes(threading.local):
@@ -26,6 +31,10 @@ class _Modes(threading.local):
         #: The torchlike.jit capture that runs in this thread, or None. Hot paths look here; all
         #: others ask `running_capture` or `is_capturing`.
         self.capture: RunningCapture | None = None
+        #: The queue of this thread's deferred calls (_extensions/deferred), or None.
+        self.queue: Any = queue_of_thread()
+        #: What is told of each cell that is made or written: the capture, else the queue.
+        self.watcher: Any = self.queue
         #: Whether torch.export traces a module in this thread.
         self.exporting: bool = False
         #: The accelerator that the captured function has met (a torchlike.device), where everything
@@ -65,6 +74,13 @@ class _Modes(threading.local):
         else:
             self.grad_enabled = mode
 
+    def watch(self, capture: RunningCapture | None) -> None:
+        """Have a capture see what runs in this thread, or (None) no capture."""
+        if capture is not None and self.queue is not None:
+            self.queue.flush("a function is captured")
+        self.capture = capture
+        self.watcher = self.queue if capture is None else capture
+
 
 current = _Modes()
 
@@ -88,10 +104,10 @@ class capturing:
 
     def __enter__(self) -> None:
         self._previous = current.capture
-        current.capture = self._capture
+        current.watch(self._capture)
 
     def __exit__(self, *exc: object) -> None:
-        current.capture = self._previous
+        current.watch(self._previous)
 
 
 def is_capturing() -> bool:

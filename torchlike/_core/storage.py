@@ -90,8 +90,8 @@ class Storage:
         #: Whether a tensor was moved off this storage by ``.data = …``; see modes.epoch.
         self.abandoned = False
         current = modes.current
-        if current.capture is not None:
-            current.capture.adopt(self)
+        if current.watcher is not None:
+            current.watcher.adopt(self)
         if current.levels and cell is not None:
             for level in current.levels:
                 level.adopt(self)
@@ -140,9 +140,9 @@ class Storage:
 
         The primitive of all writes, which decides nothing: tensors are written by `Tensor._write`.
         """
-        capture = modes.current.capture
-        if capture is not None:
-            capture.write(self, array)
+        watcher = modes.current.watcher
+        if watcher is not None:
+            watcher.write(self, array)
         elif self.host is None:
             self.cell = array
         else:

@@ -186,7 +186,7 @@ class StoredValues(TensorFields):
         if self._is_data or ((base := self._base) is not None and base._is_data):
             about_to_write_data(self)
         for held in (storage.cell, array):
-            if type(held) in KINDS:
+            if type(held) in KINDS and (storage.host is None or not held.is_array):
                 # A number's worth of JAX array where the new value is no tensor of a level.
                 held.write_view(storage, view, array, views.writer(view.steps, False))
                 return

@@ -23,6 +23,7 @@ from torchlike._core.casts import NUMBERS
 from torchlike._core.dispatch.call import run_check
 from torchlike._core.dispatch.executable import Executable
 from torchlike._runtime import value_check
+from torchlike._runtime.jax_private.equations import is_read
 from torchlike._runtime.jax_private.symbolic_sizes import is_symbolic
 from torchlike._runtime.mixed_operands import own_values
 from torchlike._runtime.value_check import DETAILS, Site
@@ -157,6 +158,9 @@ def run(check: Callable[..., None], arrays: Sequence[Argument], key: Hashable) -
     kind = cells.kind_among(arrays)
     if kind is not None and not kind.has_values:
         return  # without values, or sparse: their rules look
+    if kind is not None and kind.is_array:
+        check(*_traced(check, arrays, key).without_unread(arrays))
+        return
     if kind is None and capture is None:
         if not any(isinstance(a, core.Tracer) for a in arrays):
             _WITH_VALUES.update(map(type, arrays))
@@ -178,10 +182,22 @@ def refuse_unfit(value: Any, dtype: np.dtype) -> None:
     """Raise RuntimeError where a 0-dim array that becomes elements of an array of ``dtype`` is out
     of its range (`casts.check_fits`)."""
     if _found.flags is None:
-        casts.check_element(value, dtype)
+        _check_element(value, dtype)
     elif getattr(value, "dtype", dtype) != dtype and value.ndim == 0:
         words = f"value cannot be converted to type {casts.c_type_name(dtype)} without overflow"
         refuse_where(~casts.traced_fits(value, np.dtype(dtype)), RuntimeError, words)
+
+
+def _check_element(value: Any, dtype: np.dtype) -> None:
+    """Apply ``check_fits`` to a 0-dim array that becomes elements of an array of ``dtype``, where
+    there is a value to look at."""
+    if (
+        getattr(value, "dtype", dtype) != dtype
+        and value.ndim == 0
+        and isinstance(value, (jax.Array, np.ndarray))
+        and not isinstance(value, core.Tracer)
+    ):
+        casts.check_fits(value.item(), dtype)
 
 
 # -- of composites and modules ---------------------------------------------------------------------
@@ -231,6 +247,7 @@ class _TracedCheck:
         self._check = check
         self._is_none = [a is None for a in arrays]
         self._jaxpr: Any = None
+        self._is_read: list[bool] | None = None
         n = len(arrays) - sum(self._is_none)
         self._executable = Executable("ValueCheck", self._flat, 0, n, differentiable=False)
 
@@ -251,11 +268,28 @@ class _TracedCheck:
             [x for _, failed, details in self._flags(*operands) for x in (failed, *details)]
         )
 
+    def without_unread(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return operands with zeros in the place of what the check does not read the values of,
+        so that who looks at them asks for none that are not computed yet."""
+        if self._is_read is None:
+            self._is_read = is_read(self._of(arrays).jaxpr)
+        read = iter(self._is_read)
+        return [
+            np.broadcast_to(np.zeros((), a.dtype), a.shape)
+            if a is not None and not next(read) and type(a) in cells.KINDS
+            else a
+            for a in arrays
+        ]
+
+    def _of(self, arrays: Sequence[Argument]) -> Any:
+        if self._jaxpr is None:
+            operands = [a for a in arrays if a is not None]
+            self._jaxpr = jax.make_jaxpr(self._flat)(*map(_abstract, operands))
+        return self._jaxpr
+
     def inlined(self, operands: Sequence[Argument]) -> list[list[Any]]:
         """Take the check into the trace that runs; give its flags."""
-        if self._jaxpr is None:
-            self._jaxpr = jax.make_jaxpr(self._flat)(*map(_abstract, operands))
-        closed = self._jaxpr
+        closed = self._of(operands)
         return self._grouped(core.eval_jaxpr(closed.jaxpr, closed.consts, *operands))
 
     def of_kind(self, kind: type[cells.StandIn], operands: list[Any]) -> list[list[Any]]:

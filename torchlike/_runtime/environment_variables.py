@@ -73,6 +73,12 @@ FIRST_CALLS = EnvironmentVariable(
     ("numpy", "compiled"),
     "how an operation on a new shape is computed at first: by NumPy (the default), or compiled",
 )
+EAGER = EnvironmentVariable(
+    "TORCHLIKE_EAGER",
+    ("immediate", "deferred", "deferred-at-once", "deferred-one-by-one"),
+    "whether eager calls run at once (the default) or are deferred until a value is asked for; for "
+    "tests also deferred with each piece compiled at its first run, or with none compiled",
+)
 CACHE_DIR = EnvironmentVariable(
     "TORCHLIKE_CACHE_DIR",
     None,
@@ -126,6 +132,7 @@ ALL = (
     COMPILE,
     CHECKS,
     FIRST_CALLS,
+    EAGER,
     LOGS,
     TRACEBACK,
     ALLOCATOR,

@@ -23,6 +23,9 @@ import jax
 import numpy as np
 
 from torchlike._runtime import late_checks, platforms
+from torchlike._runtime.provided import Signal
+
+about_to_wait = Signal("this thread is about to wait for all work that it asked for")
 
 
 @functools.cache
@@ -47,6 +50,7 @@ def _alive() -> list[Any]:
 
 def fence() -> None:
     """Wait for the programs that this thread asked for."""
+    about_to_wait()
     jax.effects_barrier()
     for result in [_fence_of(d)() for d in _devices()]:
         result.block_until_ready()

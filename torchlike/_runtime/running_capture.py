@@ -21,6 +21,8 @@ _T = TypeVar("_T")
 class RunningCapture(Protocol):
     """A capture of a function's graph, in the thread in which it runs."""
 
+    #: Whether calls of compiled forms are put off: by a queue, which is told of cells as this is.
+    defers: bool = False
     #: Nodes recorded before the capture have a smaller sequence number.
     first_sequence: int = -1
     #: The name of the function, for messages.

@@ -413,6 +413,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         loss = step(self, *args, **kwargs)
         for hook in [*self._hooks["step_post"].values(), *_everywhere["step_post"].values()]:
             hook(self, (self, *args), kwargs)
+        if modes.current.queue is not None:
+            modes.current.queue.flush("an optimizer has stepped")
         return loss
 
     stepped.__name__, stepped.__doc__ = "step", step.__doc__

@@ -177,6 +177,8 @@ class _Recomputed(Region):
         return self._values.pop(holder.index)
 
     def _recompute(self, cotangents: Sequence[Any]) -> None:
+        if modes.current.queue is not None:  # in one program XLA would keep the first run's values
+            modes.current.queue.flush("a checkpoint is computed again")
         count = 0
         total = len(self._holders)
 

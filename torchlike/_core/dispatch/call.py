@@ -140,8 +140,9 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
     mask = 0
     bit = 1
     strided = spec.lays_out
-    on_host = False
-    eager = modes.current.capture is None
+    watcher = modes.current.watcher
+    # Forms are called by `by_numpy` where that may defer the call.
+    eager, on_host = (True, False) if watcher is None else (watcher.defers, watcher.defers)
     for a in operands:
         kind = type(a)
         if kind in TENSOR_TYPES:

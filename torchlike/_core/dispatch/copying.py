@@ -18,7 +18,7 @@ import numpy as np
 from jax import core
 
 from torchlike._core import casts, devices, errors, modes, views
-from torchlike._core.cells import KINDS
+from torchlike._core.cells import is_stand_in
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.record import execute
@@ -249,7 +249,7 @@ def tensor_to_device(t: Tensor, device: devices.device) -> Tensor:
     NotImplementedError within vmap, jvp and kin for a tensor of theirs.
     """
     value = t._read()
-    if type(value) in KINDS:
+    if is_stand_in(value):
         raise NotImplementedError(
             f"to({str(device)!r}) within a transform of torch.func: move the tensors before it"
         )

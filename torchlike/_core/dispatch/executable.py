@@ -438,10 +438,16 @@ class _Unmade:
         self._form: Form | None = None
 
     def __call__(self, *args: object) -> Any:
+        return self._made()(*args)
+
+    def by_numpy(self, *args: object) -> Any:
+        return self._made().by_numpy(*args)
+
+    def _made(self) -> Any:
         if self._form is None:
             self._form = self._make()
             setattr(self._exe, self._slot, self._form)
-        return self._form(*args)
+        return self._form
 
 
 def _aval(x: Argument) -> Aval | None:

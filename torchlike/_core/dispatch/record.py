@@ -7,7 +7,7 @@ and backward passes themselves (for create_graph) all go through it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -89,10 +89,13 @@ class OpNode(Node):
                 return passed
         try:
             backward: Any = exe.backward(self.avals)
-            if modes.current.capture is None:
+            watcher = modes.current.watcher
+            if watcher is None:
                 if type(cotangents[0]) is np.ndarray and self.residuals is None:
                     return first_calls.call(backward, self.saved, None, tuple(cotangents))
                 return backward(self.saved, self.residuals, tuple(cotangents))
+            if watcher.defers and hasattr(backward, "by_numpy"):
+                return first_calls.call(backward, self.saved, self.residuals, tuple(cotangents))
             return called(exe, backward, self.saved, self.residuals, tuple(cotangents))
         except Exception:
             kind = cells.kind_among([*self.saved, *cotangents])
@@ -209,14 +212,17 @@ def execute(
     selecting = tape.saving.selecting if exe.mask else None
     known = None if selecting is None else selecting.recall(exe)
     out: Any = DECLINED
-    if on_host and known is None:
-        out = exe.by_numpy(*arrays)
-        if out is DECLINED:
-            to_device(arrays, operands)
     try:
         if known is not None:
             out, residuals = known
-        elif out is not DECLINED:
+        elif on_host:
+            if exe.keeps_residuals and exe.mask and exe.rule is None and modes.current.queue:
+                out, residuals = first_calls.call(cast(Any, exe.forward_vjp), *arrays)
+            else:
+                out = exe.by_numpy(*arrays)
+                if out is DECLINED:
+                    to_device(arrays, operands)
+        if out is not DECLINED:
             pass
         elif not exe.mask:
             out = exe.forward(*arrays)

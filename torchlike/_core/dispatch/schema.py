@@ -162,16 +162,6 @@ def plain_number(value: _V, op: str, name: str, position: int) -> _V:
     return value
 
 
-def plain_bool(value: object, op: str, name: str, position: int) -> Any:
-    """Check that ``value``, an argument of a function that is made of other ops, is a bool (or
-    None), and return it. TypeError otherwise."""
-    if value is None or isinstance(value, (bool, np.bool_)):
-        return value
-    raise TypeError(
-        f"{op}(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}"
-    )
-
-
 def _str(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError

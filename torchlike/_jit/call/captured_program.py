@@ -46,17 +46,21 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class ProgramCost:
-    """What XLA says of a program once it is compiled."""
+    """What XLA says of a program once it is compiled.
+
+    Attributes:
+      argument_bytes, output_bytes, temporary_bytes: bytes of arguments, outputs and temporaries of
+        the executable.
+      instructions: instructions of the optimized program.
+      compile_seconds: seconds XLA took (the persistent cache makes them fewer).
+    """
 
     flops: float
     bytes_accessed: float
-    #: Bytes of arguments, outputs and temporaries of the executable.
     argument_bytes: int
     output_bytes: int
     temporary_bytes: int
-    #: Instructions of the optimized program.
     instructions: int
-    #: Seconds XLA took (the persistent cache makes them fewer).
     compile_seconds: float
 
 

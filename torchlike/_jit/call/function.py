@@ -220,11 +220,11 @@ class JitFunction:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        current = modes.current.__dict__  # of this thread: one look instead of six
+        current = modes.current.__dict__  # of this thread: one look instead of seven
         if current["capture"] is not None or current["levels"] or current["seen_by_mode"]:
-            # Nested: part of the graph being captured, of what a torch.func transform runs, or of
-            # what a TorchFunctionMode sees.
-            return self._fn(*args, **kwargs)
+            return self._fn(*args, **kwargs)  # a part of what they see
+        if current["queue"] is not None:
+            current["queue"].flush("a compiled function is called")
         latest = self._cache.latest
         if latest is not None and (recognize := latest.state.inline_cache):
             tensors = recognize(args, kwargs, current)

@@ -87,6 +87,8 @@ class Capture:
       n_made, most: how many tensors the body has made, and how many it may.
     """
 
+    defers = False
+
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
         self.name = name
         #: Whether ``torch.jit.is_scripting()`` is to say yes.

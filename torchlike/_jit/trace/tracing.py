@@ -207,7 +207,7 @@ class Tracing:
         moving = [(fixed(at), number) for at, number in self._moving.values()]
         for i, (at, _) in enumerate(moving, n_arguments):
             put_unseen(at, self.numbers.root(i))
-        modes.current.capture = capture
+        modes.current.watch(capture)
         place, modes.current.place = modes.current.place, None
         before = ThreadModes()
         # Hooks on saved tensors around a call are not the program's: a later call may have others.
@@ -235,7 +235,7 @@ class Tracing:
             for at, number in moving:
                 put_unseen(at, number)
             capture.place, modes.current.place = modes.current.place, place
-            modes.current.capture = None
+            modes.current.watch(None)
             # A second capture begins as the first did.
             self.modes_left = ThreadModes() if before.changed() else None
             before.restore()

@@ -89,7 +89,7 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
     else:
         array = infer(data, None if dtype is None else numpy_dtype(dtype))
     if dtype is not None:
-        cast = casts.convert if isinstance(data, _ARRAYS) else casts.from_numbers
+        cast = casts.convert if isinstance(data, _ARRAYS) else _from_numbers
         array = cast(array, numpy_dtype(dtype))
     else:
         dtypes.from_numpy_dtype(array.dtype)
@@ -198,3 +198,24 @@ def new_tensor(
     """Return ``torch.tensor(data)`` with this tensor's dtype and device."""
     _warn_of_copy(data, "tensor.new_tensor")
     return _copied(data, dtype or self.dtype, device or self.device, requires_grad)
+
+
+def _from_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Convert numbers out of Python lists to another dtype: RuntimeError when an integer dtype
+    cannot hold one, TypeError for a complex number as a real one."""
+    dtype = np.dtype(dtype)
+    if dtypes.kind_of(array.dtype) == "c" and dtype.kind != "c":
+        if dtype.kind != "b":
+            raise TypeError(
+                "'complex' object cannot be interpreted as an integer"
+                if dtype.kind in "iu"
+                else "must be real number, not complex"
+            )
+    elif dtype.kind in "iu" and array.dtype.kind in "iuf" and array.size:
+        limits = np.iinfo(dtype)
+        low = -limits.max if dtype.kind == "u" and array.dtype.kind != "f" else limits.min
+        high = limits.max if array.dtype.kind != "f" else casts.greatest_float(limits.max)
+        if not (array.min() >= low and array.max() <= high):  # NaN is neither
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    with np.errstate(all="ignore"):
+        return casts.convert(array, dtype)

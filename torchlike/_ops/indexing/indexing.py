@@ -258,7 +258,7 @@ def take_apart(
                 at = _as_written(k, written, len(items))
                 raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
             parts.select(i % n)
-        elif _selects(i) and type(i._value_now()) not in cells.KINDS:  # while a graph is captured
+        elif _selects(i) and not cells.is_stand_in(i._value_now()):  # while a graph is captured
             n, at = parts.size(), _as_written(k, written, len(items))
             outside = f"index {{0}} is out of bounds for dimension {at} with size {n}"
             refuse_tensor(i, functools.partial(_leaves, n), IndexError, outside, n)
@@ -494,7 +494,7 @@ def _is_unrecorded(x: Tensor, value: Any) -> bool:
         and not overrides.state.busy
         and type(x) in overrides.PLAIN
         and type(value) in overrides.PLAIN
-        and type(x._storage.cell) not in cells.KINDS
+        and not cells.is_stand_in(x._storage.cell)
         and not (current.grad_enabled and (x.requires_grad or _requires_grad(value)))
     )
 

@@ -22,7 +22,6 @@ from torchlike._core.dispatch.schema import (
     Int,
     Number,
     OptInt,
-    plain_bool,
     require_tensor,
 )
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
@@ -452,7 +451,7 @@ def _spread(name: str, spec: Any) -> None:
         dim = axis if dim is None else dim
         if isinstance(dim, bool):  # std(unbiased)
             dim, unbiased = None, dim
-        plain_bool(unbiased, name, "unbiased", 3)
+        _plain_bool(unbiased, name, "unbiased", 3)
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         _warn_of_freedom(name, input, dim, correction)
@@ -738,3 +737,13 @@ def dist(input: Input, other: Input, p: Number = 2):
         return vector_norm(difference, p.value, tuple(range(difference.ndim)), False)
 
     return in_float32(norm)(x, y)
+
+
+def _plain_bool(value: object, op: str, name: str, position: int) -> Any:
+    """Check that ``value``, an argument of a function that is made of other ops, is a bool (or
+    None), and return it. TypeError otherwise."""
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value
+    raise TypeError(
+        f"{op}(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}"
+    )

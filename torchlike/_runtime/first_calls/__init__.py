@@ -14,7 +14,15 @@ JAX that all this needs).
 
 from torchlike._runtime.first_calls.cost import WholeProgram, is_brief, whole_program
 from torchlike._runtime.first_calls.families import FormTemplate
-from torchlike._runtime.first_calls.jit import DECLINED, CompiledForm, FirstCalls, call, jit, takes
+from torchlike._runtime.first_calls.jit import (
+    DECLINED,
+    CompiledForm,
+    FirstCalls,
+    call,
+    defer,
+    jit,
+    takes,
+)
 from torchlike._runtime.first_calls.settings import by_numpy, thread
 
 __all__ = [
@@ -25,6 +33,7 @@ __all__ = [
     "WholeProgram",
     "by_numpy",
     "call",
+    "defer",
     "is_brief",
     "jit",
     "takes",

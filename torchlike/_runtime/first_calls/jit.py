@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
@@ -28,6 +29,7 @@ from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
 from torchlike._runtime.jax_private.tracing import trace_state_clean
+from torchlike._runtime.provided import Provided
 
 log = logs.logger("first_calls")
 
@@ -36,6 +38,10 @@ _config: Any = jax.config  # gets its fields one by one
 
 #: What ``form.by_numpy`` gives where the form itself is to be called.
 DECLINED: Any = object()
+#: ``defer(first_calls, args, starts)`` gives what stands for the results of a call that is put off,
+#: or the results where an argument is such a thing and the call is not; DECLINED for all others.
+#: ``starts``: whether a call of arrays alone may be put off.
+defer = Provided("records a call of a compiled form to run it later")
 
 
 class CompiledForm(Protocol):
@@ -115,6 +121,17 @@ def _decline(*args: Any) -> Any:
     return DECLINED
 
 
+def _no_form() -> None:
+    return None
+
+
+def _is_on_host(argument: Any) -> bool:
+    kind = type(argument)
+    if kind is tuple or kind is list:
+        return any(map(_is_on_host, argument))
+    return kind is _ndarray
+
+
 class FirstCalls:
     """Answers the calls of one form for which JAX has no executable, and those by NumPy.
 
@@ -126,14 +143,16 @@ class FirstCalls:
         "_by_avals",
         "_compiled",
         "_families",
-        "_function",
         "_like",
-        "_name",
+        "_made",
         "_op",
-        "_options",
+        "_own",
         "_patience",
         "_programs",
         "_template",
+        "function",
+        "name",
+        "options",
     )
 
     def __init__(
@@ -148,9 +167,12 @@ class FirstCalls:
         op: Callable[[], str] | None = None,
         **options: Any,
     ) -> None:
-        self._function = function
-        self._options = options
-        self._name = name or getattr(function, "__name__", "?")
+        self.function = function
+        self.options = options
+        #: The form that was made last, and one of this object's own where nobody keeps one.
+        self._made: Callable[[], CompiledForm | None] = _no_form
+        self._own: CompiledForm | None = None
+        self.name = name or getattr(function, "__name__", "?")
         self._template = template or FormTemplate(lambda sizes: function, ())
         self._families = {} if families is None else families
         self._patience = patience
@@ -165,12 +187,23 @@ class FirstCalls:
     def form(self) -> CompiledForm:
         """Make the form that `jit` returns, anew each time: the caller keeps it, else it would be
         part of a cycle."""
-        form: Any = jax.jit(self._function, **self._options)
+        form: Any = jax.jit(self.function, **self.options)
         if not compiled_calls.missing:
             self._compiled = cache_miss(form)
-            form = compiled_calls.hooked(self._function, form, self.miss)
+            form = compiled_calls.hooked(self.function, form, self.miss)
         form.by_numpy = self.by_numpy
+        self._made = weakref.ref(form)
         return form
+
+    def run(self, *args: Any) -> Any:
+        """Call the form as an op does, by NumPy where there are host values."""
+        out = self._by_numpy(*args) if any(map(_is_on_host, args)) else DECLINED
+        if out is not DECLINED:
+            return out
+        form = self._made()
+        if form is None:
+            form = self._own = self.form()
+        return form(*args)
 
     @property
     def by_numpy(self) -> Callable[..., Any]:
@@ -182,6 +215,10 @@ class FirstCalls:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Answer as JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask
         again)."""
+        if settings.defers and not kwargs and _config.jax_enable_x64:
+            out = defer.function(self, args, False)
+            if out is not DECLINED:
+                return out, None, True
         if (
             self._op is not None
             and mixed_operands.refuse.is_provided
@@ -216,8 +253,13 @@ class FirstCalls:
     def _by_numpy(self, *args: Any) -> Any:
         """Compute the form's results as NumPy arrays. Return DECLINED where it should be called as
         it is: it is to be compiled, or an argument is no array with values."""
-        if settings.mode == COMPILED or not _config.jax_enable_x64:  # the form refuses
-            return DECLINED
+        if settings.asks or not _config.jax_enable_x64:
+            if settings.defers and _config.jax_enable_x64:
+                out = defer.function(self, args, True)
+                if out is not DECLINED:
+                    return out
+            if settings.mode == COMPILED or not _config.jax_enable_x64:  # the form refuses
+                return DECLINED
         key: list[Any] = []
         values: list[Any] = []
         #: Where device arrays are among the values. They are waited for only if NumPy computes.
@@ -284,7 +326,7 @@ class FirstCalls:
             return program, None
         peer = self._like.get(key)
         if peer is not None and peer.calls_left <= 0:
-            program = self._programs[key] = InterpreterProgram(record_of(self._name))
+            program = self._programs[key] = InterpreterProgram(record_of(self.name))
             program.calls = peer.calls
             return program, None
         outs = None
@@ -316,11 +358,11 @@ class FirstCalls:
             self._families[kind] = Family(shapes)
             return None
         began = perf_counter()
-        found = family.find(self._name, self._template, tree, leaves, shapes)
+        found = family.find(self.name, self._template, tree, leaves, shapes)
         if found is None:
             return None
         specialised, check = found
-        program = InterpreterProgram(record_of(self._name))
+        program = InterpreterProgram(record_of(self.name))
         try:
             program.describe(*specialised, leaves)
         except NoNumpyRule:
@@ -347,7 +389,7 @@ class FirstCalls:
         expected = self._call(own, values) if own.calls_left else None
         if expected is not None and agree(program, outs, own, expected):
             return program, outs
-        message = f"{self._name}: a program traced for other sizes differs from one of its own"
+        message = f"{self.name}: a program traced for other sizes differs from one of its own"
         if settings.strict:
             raise AssertionError(f"{message}: {key[2:]}, {self._template.sizes}")
         log.warning("%s; each size is traced from now on", message)
@@ -356,11 +398,11 @@ class FirstCalls:
 
     def _build_program(self, key: Any, leaves: list[Any], tree: Any) -> InterpreterProgram:
         """Trace the function for these arguments, and make the program that NumPy runs."""
-        program = InterpreterProgram(record_of(self._name))
+        program = InterpreterProgram(record_of(self.name))
         record = program.record
         began = perf_counter()
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
-        closed = traced(self._function, tree, shapes, leaves)
+        closed = traced(self.function, tree, shapes, leaves)
         try:
             worth = cost.worth(closed.jaxpr)
             if worth.calls:
@@ -375,7 +417,7 @@ class FirstCalls:
         except Exception as error:  # another version of JAX may name parameters otherwise
             if settings.strict:
                 raise
-            log.warning("%s is compiled: no program for NumPy, %r", self._name, error)
+            log.warning("%s is compiled: no program for NumPy, %r", self.name, error)
             record.compiled_because(f"{type(error).__name__}: {error}")
         record.programs += 1
         record.making_seconds += perf_counter() - began
@@ -413,7 +455,7 @@ class FirstCalls:
         if settings.strict:
             raise error
         program.calls_left, program.stays = 0, False
-        log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
+        log.warning("%s is compiled: by NumPy it raised %r", self.name, error)
         program.record.compiled_because(f"{type(error).__name__}: {error}")
 
     def _compile(self, program: InterpreterProgram, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -425,7 +467,7 @@ class FirstCalls:
         record.compiling_seconds += perf_counter() - began
         log.info(
             "%s is compiled after %d calls: %.0f ms",
-            self._name,
+            self.name,
             program.calls,
             1e3 * (perf_counter() - began),
         )

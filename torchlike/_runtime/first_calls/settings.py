@@ -22,14 +22,32 @@ class Settings:
         whose arrays are all on the host, where XLA would start for it.
       strict: whether an error of a NumPy rule is raised, rather than logged and the form compiled.
       check: whether every program made from a trace of other sizes is compared with one of its own.
+      defers: whether a thread has deferred calls since the process began (_extensions/deferred).
+      asks: whether there is more to ask than NumPy: calls are compiled, or may be deferred.
     """
 
     def __init__(self) -> None:
-        self.mode = next(iter(FIRST_CALLS.get()), NUMPY)
+        self._mode = next(iter(FIRST_CALLS.get()), NUMPY)
+        self.defers = False
+        self.asks = self._mode == COMPILED
         self.host_bytes = 1 << 16
         self.xla_is_dear = 1
         self.strict = False
         self.check = False
+
+    @property
+    def mode(self) -> str:
+        """How first calls are computed."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: str) -> None:
+        self._mode = mode
+        self.asks = self.defers or mode == COMPILED
+
+    def ask_who_defers(self) -> None:
+        """Have compiled forms ask from now on whether their calls are deferred."""
+        self.defers = self.asks = True
 
 
 settings = Settings()

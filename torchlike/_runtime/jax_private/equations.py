@@ -144,3 +144,12 @@ def with_params(eqn: Any, params: Mapping[str, Any]) -> Any:
     """Return an equation with these parameters; itself where none is another."""
     same = all(params[name] is value for name, value in eqn.params.items())
     return eqn if same else eqn.replace(params=params)
+
+
+def is_read(jaxpr: Any) -> list[bool]:
+    """Return for each input of a program whether a result depends on it."""
+    needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or not needed.isdisjoint(eqn.outvars):
+            needed.update(v for v in eqn.invars if not isinstance(v, Literal))
+    return [v in needed for v in jaxpr.invars]

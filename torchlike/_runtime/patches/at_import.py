@@ -168,10 +168,11 @@ LATE_CHECKS = DeclaredPatch(
 FORKS = DeclaredPatch(
     "forks",
     "Functions of `os.register_at_fork`, called in a forked child: they forget checks of values, "
-    "locks, sockets and threads of the parent's",
+    "locks, sockets and threads of the parent's. Before the fork deferred calls are run",
     when=_WHEN,
     why="the child would wait for something that only the parent has",
     files=(
+        "_extensions/deferred/switch.py",
         "_runtime/background.py",
         "_runtime/late_checks.py",
         "random/block_transform.py",

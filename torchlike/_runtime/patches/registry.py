@@ -19,6 +19,10 @@ PATCHES: dict[str, Patch] = {}
 _ABSENT: Any = object()
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclasses.dataclass(eq=False)
 class Patch:
     """What is changed, when, why, and how that is undone; and the record of what was done.
@@ -98,10 +102,15 @@ class Patch:
         atexit.register(function)
         self.note(functools.partial(atexit.unregister, function))
 
-    def at_fork(self, after_in_child: Callable[[], object]) -> None:
-        """Have a function called in each forked process. Windows has none."""
+    def at_fork(
+        self,
+        after_in_child: Callable[[], object] = _nothing,
+        before: Callable[[], object] = _nothing,
+    ) -> None:
+        """Have a function called in each forked process, or before in the one that forks. Windows
+        has none."""
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=after_in_child)
+            os.register_at_fork(before=before, after_in_child=after_in_child)
         self.note()
 
     def note(self, undo: Callable[[], object] | None = None) -> None:

@@ -145,9 +145,11 @@ class Module(StateDicts, Hooks, Conversions):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         forward = self.forward
-        capture = modes.current.capture
-        if capture is not None:
-            capture.enter_module(self)
+        watcher = modes.current.watcher
+        if watcher is not None:
+            watcher.enter_module(self)
+        if watcher is not None and not watcher.defers:
+            pass
         elif (fallback := modes.current.module_fallback) is not None and (
             (compiled := fallback.compiled(self)) is not None
         ):

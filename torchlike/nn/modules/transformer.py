@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, modes
-from torchlike._core.cells import KINDS
+from torchlike._core.cells import is_stand_in
 from torchlike._ops.creation.filled import full
 from torchlike.nn import functional as F
 from torchlike.nn import init
@@ -54,7 +54,7 @@ def _is_causal(layers: ModuleList, x: Tensor, mask: Tensor | None, hint: bool | 
     length = x.shape[1 if batch_first and x.dim() == 3 else 0]
     if modes.is_capturing() or tuple(mask.shape) != (length, length):
         return False
-    if type(mask._value_now()) in KINDS:
+    if is_stand_in(mask._value_now()):
         return False
     hidden: Any = True if mask.dtype is dtypes.bool else -np.inf
     causal = np.triu(np.full((length, length), hidden), 1)

@@ -19,7 +19,7 @@ def _is_apart(cell: Any) -> bool:
     tangent may be written later."""
     return type(cell) in boxes.BOXES or (
         any(level.made is not None for level in modes.current.levels)
-        and type(cell) not in cells.KINDS
+        and not cells.is_stand_in(cell)
     )
 
 

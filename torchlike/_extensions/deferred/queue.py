@@ -1,0 +1,362 @@
+"""`Queue`: the calls of one thread that have been recorded and not run."""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from typing import Any
+from weakref import ref
+
+import jax
+import numpy as np
+from jax.sharding import SingleDeviceSharding
+
+from torchlike._core import modes
+from torchlike._core.dispatch.executable import Residuals
+from torchlike._extensions.deferred import cuts, pieces, policy
+from torchlike._extensions.deferred.calls import DeferredCall, known
+from torchlike._extensions.deferred.liveness import alive_among, dead_among
+from torchlike._extensions.deferred.running import is_running, not_recording
+from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_absent, values_of
+from torchlike._runtime import first_calls
+from torchlike._runtime.first_calls import DECLINED, defer
+from torchlike._runtime.first_calls.program import NUMBERS
+from torchlike._runtime.jax_private.arrays import ArrayImpl
+
+_ndarray = np.ndarray
+_config: Any = jax.config  # gets its fields one by one
+#: Calls of a chain that is worth going on with when one of its values is read.
+_LONG = 16
+
+
+class _Unknown(Exception):
+    """An operand is nothing that a program takes."""
+
+
+class Queue:
+    """The chain of calls since the last flush: where it stands in the tree of calls, its values and
+    its inputs. It is told of the cells that its thread makes and writes."""
+
+    defers = True
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        #: Chains in a row that were new, and calls that are not to be recorded.
+        self._new = 0
+        self._rest = 0
+        self._device: Any = None
+        self._known_sharding: Any = None
+        #: Those of arrays that are here, by their ids: comparing two takes longer.
+        self._shardings: dict[int, Any] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin a chain."""
+        self._node = policy.root()
+        self._values: list[Deferred] = []
+        self._inputs: list[Any] = []
+        #: Which input an array is, by its id.
+        self._known: dict[int, int] = {}
+        self._path: list[DeferredCall] = []
+        #: Whether a module was called since.
+        self._in_module = False
+
+    @property
+    def device(self) -> Any:
+        """The device of all values, one of JAX's."""
+        if self._device is None:
+            self._device = _config.jax_default_device or jax.local_devices()[0]
+        return self._device
+
+    @property
+    def sharding(self) -> Any:
+        """The sharding of all values, as JAX has it."""
+        if self._known_sharding is None:
+            self._known_sharding = SingleDeviceSharding(self.device)
+        return self._known_sharding
+
+    def _is_here(self, array: Any) -> bool:
+        """Return whether an array is where the values are, and nowhere else."""
+        sharding = array.sharding
+        if id(sharding) in self._shardings:
+            return True
+        if sharding != self.sharding:
+            return False
+        self._shardings[id(sharding)] = sharding
+        return True
+
+    # -- cells -------------------------------------------------------------------------------------
+
+    def adopt(self, storage: Any) -> None:
+        """Take note of a new storage."""
+        cell = storage.cell
+        if type(cell) is Deferred:
+            if cell.home is None:
+                cell.home = ref(storage)
+            else:
+                cell.held_by(storage)
+
+    def write(self, storage: Any, array: Any) -> None:
+        """Write to a cell."""
+        if storage.host is not None:
+            storage._write_host(array)
+            return
+        storage.cell = array
+        if type(array) is Deferred:
+            array.held_by(storage)
+
+    # -- recording ---------------------------------------------------------------------------------
+
+    def record(self, form: first_calls.FirstCalls, args: tuple[Any, ...], starts: bool) -> Any:
+        """Record a call and return its results, deferred; run it now and return them where that is
+        better; DECLINED for what is no call of a queue's."""
+        if not starts and not holds(args):
+            return DECLINED
+        if self._rest:
+            if not self._values:
+                self._rest -= 1
+                return self._run_now(form, args, learns=False)
+            self.flush("chains have been new again and again")
+        inputs = self._inputs
+        before = len(inputs)
+        key: list[Any] = [form]
+        try:
+            for a in args:
+                if type(a) is Deferred and a.array is None and a.queue is self:
+                    key.append(a.number)
+                else:
+                    self._describe((a,), key)
+            call = self._node.edges.get(tuple(key))
+            if call is None:
+                call = self._extend(form, args, key, before)
+        except BaseException as error:
+            self._forget(before)
+            if type(error) is _Unknown:
+                return DECLINED if not holds(args) else form.run(*values_of(args))
+            raise
+        if call is None:
+            self._forget(before)
+            return self._run_now(form, args)
+        return self._results_of(call)
+
+    def _describe(self, args: Any, key: list[Any]) -> None:
+        """Append what a call is, as far as these operands say; take those met for the first time
+        among the inputs."""
+        inputs, known = self._inputs, self._known
+        for a in args:
+            kind = type(a)
+            if kind is Deferred:
+                array = a.array
+                if array is None:
+                    if a.queue is self:
+                        key.append(a.number)
+                        continue
+                    array = a.value()
+                a, kind = array, type(array)
+            if kind is ArrayImpl or kind is _ndarray:
+                at = known.get(id(a))
+                if at is not None:
+                    key.append(~at)
+                    continue
+                if kind is ArrayImpl and not self._is_here(a):
+                    raise _Unknown
+                known[id(a)] = len(inputs)
+                inputs.append(a)
+                key.append((a.shape, a.dtype, kind is ArrayImpl and a.weak_type))
+            elif kind in NUMBERS:
+                inputs.append(a)
+                key.append(kind)
+            elif a is None:
+                key.append(None)
+            elif kind is tuple or kind is list:
+                key.append((kind, len(a)))
+                self._describe(a, key)
+            elif kind is Residuals:
+                if is_absent(a):
+                    key.append(None)
+                else:
+                    key.append(("residuals", id(a.plan)))
+                    self._describe(a.arrays, key)
+            elif isinstance(a, np.generic):
+                inputs.append(a)
+                key.append(kind)
+            else:
+                raise _Unknown
+
+    def _forget(self, before: int) -> None:
+        """Take back the inputs of a call that is not recorded."""
+        for a in self._inputs[before:]:
+            self._known.pop(id(a), None)
+        del self._inputs[before:]
+
+    def _extend(
+        self, form: first_calls.FirstCalls, args: Any, key: list[Any], before: int
+    ) -> DeferredCall | None:
+        """Return a new node for a call that never came at this place; None where it is to be run at
+        once."""
+        args = tuple([None if type(a) is Residuals and is_absent(a) else a for a in args])
+        leaves, tree = jax.tree.flatten(args)
+        about = known.key(form, leaves, tree)
+        results = known.find(about)
+        if results is None:
+            if not policy.current.records_unknown(known.meet(about)):
+                return None
+            results = known.evaluate(about, form, leaves, tree)
+        spec, fresh = [], iter(range(before, len(self._inputs)))
+        for code, leaf in zip(_of_leaves(key), leaves, strict=True):
+            if type(code) is not int:
+                code = ~next(fresh)
+            spec.append(code)
+            del leaf
+        kept = [a.plan for a in args if type(a) is Residuals]
+        call = DeferredCall(self._node, form, tree, tuple(spec), kept)
+        call.give(results, leaves)
+        self._node.follow(tuple(key), call)
+        policy.count_node()
+        return call
+
+    def _results_of(self, call: DeferredCall) -> Any:
+        """Return deferred values for the results of a call, which is the last of the chain now."""
+        self._node = call
+        self._path.append(call)
+        values, number = self._values, call.first
+        avals, tree = call.results
+        if tree is None:
+            ((shape, dtype),) = avals
+            out: Any = Deferred(shape, dtype, number, self)
+            values.append(out)
+        else:
+            made = [Deferred(*aval, number + i, self) for i, aval in enumerate(avals)]
+            values += made
+            out = tree.unflatten(made)
+            del made
+        if call.is_last:  # before they are in a cell, so that the flush puts nothing there
+            self.flush("the chain is long")
+            out = values_of(out)
+        return out
+
+    def _run_now(
+        self, form: first_calls.FirstCalls, args: tuple[Any, ...], learns: bool = True
+    ) -> Any:
+        """Run a call that is not known yet, and learn from it."""
+        args = values_of(args)
+        with not_recording():
+            out = form.run(*args)
+        if learns:
+            leaves, tree = jax.tree.flatten(args)
+            known.learn(known.key(form, leaves, tree), out)
+        return out
+
+    def enter_module(self, module: Any) -> None:
+        """Take note that a module is called. The first call cuts the chain: what a script does to
+        prepare its data may differ while the model is the same."""
+        if not self._in_module:
+            if self._values:
+                self.flush("a module is called")
+            self._in_module = True
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def flush(self, cause: str) -> None:
+        """Run what has been recorded; ``cause`` says why, for the report. Raise the error of a call
+        that fails."""
+        if not self._values:
+            if self._inputs:
+                self._begin()
+            return
+        with self._lock:
+            cuts.note(cause)
+            path, values, inputs = self._path, self._values, self._inputs
+            self._begin()
+            alive, dead = alive_among(values), dead_among(inputs)
+            found = path[-1].pieces
+            piece = found.get(alive)
+            if piece is None:
+                piece = found[alive] = pieces.DeferredPiece(path, alive)
+                self._new += 1
+                if self._new > policy.MOST_NEW and policy.current.rests:
+                    self._rest, self._new = policy.REST, self._new // 2
+            else:
+                self._new = 0
+            try:
+                with not_recording():
+                    arrays = piece.run(inputs, dead)
+            except Exception as error:
+                failed = Failed(error, self)
+                for i in alive:
+                    values[i].queue = failed  # type: ignore[assignment]
+                raise
+            for i, array in zip(alive, arrays, strict=True):
+                values[i].settle(array)
+
+    def compute(self, value: Deferred) -> None:
+        """Compute a value that somebody asks for."""
+        if modes.current.queue is self:
+            if len(self._path) > _LONG and self._compute_small(value):
+                return
+            self.flush("a value is read")
+            return
+        with self._lock:  # while its thread does not flush
+            if value.array is None and value.queue is self:
+                self._compute_alone(value)
+        if value.array is None:
+            value.queue.compute(value)
+
+    def _compute_alone(self, value: Deferred) -> None:
+        """Compute one value, in another thread than that which records: what it goes on to record
+        is as it was."""
+        piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
+        inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
+        with not_recording():
+            (array,) = piece.replay(inputs)
+        value.settle(array)
+
+    def _compute_small(self, value: Deferred) -> bool:
+        """Compute one value of a long chain alone, where little is needed for it; the chain goes
+        on. Return whether it was."""
+        number = value.number
+        at = bisect.bisect_right(self._path, number, key=_first) - 1
+        alone = self._path[at].alone
+        piece = alone.get(number)
+        if piece is None:
+            piece = alone[number] = pieces.DeferredPiece(
+                self._path[: at + 1], (number,), alone=True
+            )
+        if not piece.is_small:
+            return False
+        with not_recording():
+            (array,) = piece.replay(self._inputs)
+        value.settle(array)
+        return True
+
+
+def _first(call: DeferredCall) -> int:
+    return call.first
+
+
+def _of_leaves(key: list[Any]) -> list[Any]:
+    """Return the parts of a key that stand for leaves."""
+    return [
+        code
+        for code in key[1:]
+        if code is not None and not (type(code) is tuple and code and code[0] in _OUTER)
+    ]
+
+
+_OUTER = (tuple, list, "residuals")
+
+
+@defer.by
+def _record_or_compute(form: first_calls.FirstCalls, args: tuple[Any, ...], starts: bool) -> Any:
+    """Have this thread's queue record a call; without one, compute what is deferred among its
+    operands."""
+    current = modes.current.__dict__  # of this thread
+    queue = current["queue"]
+    if queue is not None and current["watcher"] is queue:
+        return queue.record(form, args, starts)
+    if is_running() or not holds(args):
+        return DECLINED
+    args = values_of(args)
+    if "donate_argnums" in form.options:  # another thread's chain may have it among its inputs
+        args = (jax.numpy.array(args[0], copy=True), *args[1:])
+    return form.run(*args)
