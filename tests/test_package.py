@@ -372,6 +372,24 @@ def test_importing_starts_no_backend_and_no_torch():
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
 
 
+#: Rooms that `import torchlike` leaves, as attributes of it.
+LATER = ("_decomp", "ao.nn.quantized.dynamic", "ao.quantization", "distributed.optim", "export")
+LATER = (*LATER, "fx.experimental.proxy_tensor", "hub", "quantization", "utils.model_zoo")
+
+
+def test_rooms_are_imported_when_they_are_first_asked_for():
+    code = (
+        "import functools, sys, torchlike\n"
+        f"for path in {LATER}:\n"
+        "    assert f'torchlike.{path}' not in sys.modules, path\n"
+        f"for path in {LATER}:\n"
+        "    functools.reduce(getattr, path.split('.'), torchlike)\n"
+        "assert torchlike.quantization is torchlike.ao.quantization\n"
+        "assert not hasattr(torchlike.ao, 'nothing')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
+
+
 def test_every_public_path_can_be_imported():
     """Paths of PyTorch's that programs import: none is lost when files move."""
     paths = (Path(__file__).parent / "golden" / "public_paths.txt").read_text().split()

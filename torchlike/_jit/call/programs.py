@@ -393,7 +393,7 @@ class WarmUp:
             again = program.cacheable or program.changes_structure
             if not again or run.capture.per_call.unrepeatable or run.capture.ranks:
                 return False
-            if not calls or self.most_traced() == math.inf:
+            if not calls or not run.results.by_numpy or self.most_traced() == math.inf:
                 return False
         capture, drawn = run.capture, run.first_values
         run.outputs.cut()

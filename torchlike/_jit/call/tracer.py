@@ -196,6 +196,7 @@ class FunctionTracer:
         )
         for key in held_by(program, capture.observer.weak_referents()):
             program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
+        results.by_numpy = capture.by_numpy()
         capture.cells.inputs.clear()
         self.traces += 1
         for watch in watchers:

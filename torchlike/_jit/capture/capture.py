@@ -176,12 +176,16 @@ class Capture:
     def end_large(self) -> None:
         """End a capture that has made more than it may, unless it has done what cannot be undone:
         then it is to be the call."""
-        if self.n_made <= self.most:
-            return
-        if self.per_call.unrepeatable or not self.observer.can_be_undone():
+        if self.n_made > self.most:
+            undone = not self.per_call.unrepeatable and self.observer.can_be_undone()
+            if undone and self.by_numpy():
+                raise Postponed
             self.most = math.inf
-        else:
-            raise Postponed
+
+    def by_numpy(self) -> bool:
+        """Return whether NumPy computes eager calls: nothing is cut over several devices."""
+        shardings = (getattr(array, "sharding", None) for array in self.cells.inputs.values())
+        return self.place is None and all(s is None or s.num_devices == 1 for s in shardings)
 
     # -- gradients that there are or not -----------------------------------------------------------
 

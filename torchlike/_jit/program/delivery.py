@@ -275,7 +275,10 @@ def _plain(leaf: Any, made: list[Storage], numbers: Any) -> Any:
 
 
 def on_host(array: Any) -> Any:
-    """Return a result as a host value, which is waited for; as it is where cells hold none now."""
+    """Return a result as a host value, which is waited for; as it is where cells hold none now, or
+    it lies on several devices."""
+    if array.sharding.num_devices > 1:
+        return array
     values = np.asarray(array)
     return values if first_calls.takes(values) else array
 

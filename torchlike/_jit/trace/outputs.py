@@ -229,8 +229,9 @@ class TraceResults:
         self.cacheable = True
         self.why_not = ""
         self.changes_structure = False
-        #: Whether the call finds leaves without the gradients that it leaves them.
-        self.leaves_first_gradients = False
+        #: Whether the call finds leaves without the gradients that it leaves them; whether NumPy
+        #: computes such calls eagerly.
+        self.leaves_first_gradients = self.by_numpy = False
         # Outputs.
         self.written: list[CellSource] = []
         self.n_made = 0

@@ -92,7 +92,9 @@ def see(watch: EventWatch) -> Callable[[], None]:
         _exchange(JitFunction, "_run", ran),
         _exchange(JitFunction, "_first_run", ran),
         _exchange(JitFunction, "__call__", called),
+        functools.partial(torchlike.jit.set_warmup, None),
     ]
+    torchlike.jit.set_warmup(0)  # what is compiled is seen compiled, from its first call on
 
     def stop() -> None:
         for one in undo:
