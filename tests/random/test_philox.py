@@ -118,7 +118,7 @@ def test_neighbours_of_dropout_share_a_call(card, width):
 @pytest.mark.parametrize("size", [40, 42, 41])
 def test_dropout_scales_in_float32(dtype, size):
     x = (torch.arange(size) / 8 + 1).to(dtype)
-    with drawing_from(PhiloxEngine(7), {}):
+    with drawing_from(PhiloxEngine(7)):
         found = torch.nn.functional.dropout(x, 0.1)
     width = {40: 16 // dtype.itemsize, 42: 2, 41: 1}[size]
     kept = np.asarray(fills.bernoulli_mask(on(7).engine, (size,), 1 - 0.1, width=width))

@@ -59,7 +59,7 @@ STAND_IN = DeclaredPatch(
     when="`torchlike run --device-map cuda=cpu --card A100`",
     why="the first device of the CPU's stands for the GPU, so that what is drawn there is known",
     files=("_runtime/platforms.py",),
-    seen="JAX 0.10.2 to 0.11.2",
+    seen="0.10.2",
     permanent="the command runs nothing else",
 )
 SIGNALS = DeclaredPatch(
