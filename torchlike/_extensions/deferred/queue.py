@@ -131,11 +131,16 @@ class Queue:
         before = len(inputs)
         key: list[Any] = [form]
         try:
+            held = self._known
             for a in args:
-                if type(a) is Deferred and a.array is None and a.queue is self:
-                    key.append(a.number)
-                else:
-                    self._describe((a,), key)
+                if type(a) is Deferred:
+                    if a.array is None and a.queue is self:
+                        key.append(a.number)
+                        continue
+                elif (at := held.get(id(a))) is not None:  # which is held, so no other has its id
+                    key.append(~at)
+                    continue
+                self._describe((a,), key)
             call = self._node.edges.get(tuple(key))
             if call is None:
                 call = self._extend(form, args, key, before)
