@@ -12,7 +12,7 @@ LIMITS = {
     "entries at the root": 55,
     "of them ours": 9,
     "files of the heart": 28,
-    "lines of the heart": 7_393,
+    "lines of the heart": 7_394,
     "files of the compiler": 45,
     "lines of the compiler": 15_980,
     "lines of the package": 176_000,

@@ -216,7 +216,9 @@ def execute(
         if known is not None:
             out, residuals = known
         elif on_host:
-            if exe.keeps_residuals and exe.mask and exe.rule is None and modes.current.queue:
+            keeps = exe.keeps_residuals and exe.mask and exe.rule is None
+            # Under hooks on saved tensors a forward run again must save as many as the first.
+            if keeps and modes.current.queue is not None and tape.saving.make is None:
                 out, residuals = first_calls.call(cast(Any, exe.forward_vjp), *arrays)
             else:
                 out = exe.by_numpy(*arrays)

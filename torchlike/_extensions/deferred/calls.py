@@ -64,6 +64,7 @@ class DeferredCall:
         "is_last",
         "kept",
         "multiplications",
+        "next",
         "parent",
         "pieces",
         "results",
@@ -86,7 +87,8 @@ class DeferredCall:
         #: About how many multiplications it takes, where it is a product.
         self.multiplications = 0.0
         #: The number of its first result in the chain, how many calls and bytes there are with it.
-        self.first = 0 if parent is None else parent.first + len(parent.results.avals)
+        self.first = 0 if parent is None else parent.next
+        self.next = self.first
         self.depth = 0 if parent is None else parent.depth + 1
         self.bytes = 0 if parent is None else parent.bytes
         #: Whether the chain is flushed after it.
@@ -101,6 +103,7 @@ class DeferredCall:
     def give(self, results: Results, operands: Sequence[Any]) -> None:
         """Say what the call gives, of operands such as these."""
         self.results = results
+        self.next = self.first + len(results.avals)
         self.multiplications = prices.multiplications(self.form.name, operands, results.avals)
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
         self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES

@@ -29,6 +29,16 @@ _config: Any = jax.config  # gets its fields one by one
 _LONG = 16
 
 
+class _Interrupted(RuntimeError):
+    """A call was interrupted, by the keyboard or by a signal, while it was recorded or run."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this tensor was to be computed by calls that were interrupted (KeyboardInterrupt); "
+            "compute it again"
+        )
+
+
 class _Unknown(Exception):
     """An operand is nothing that a program takes."""
 
@@ -121,11 +131,16 @@ class Queue:
         before = len(inputs)
         key: list[Any] = [form]
         try:
+            held = self._known
             for a in args:
-                if type(a) is Deferred and a.array is None and a.queue is self:
-                    key.append(a.number)
-                else:
-                    self._describe((a,), key)
+                if type(a) is Deferred:
+                    if a.array is None and a.queue is self:
+                        key.append(a.number)
+                        continue
+                elif (at := held.get(id(a))) is not None:  # which is held, so no other has its id
+                    key.append(~at)
+                    continue
+                self._describe((a,), key)
             call = self._node.edges.get(tuple(key))
             if call is None:
                 call = self._extend(form, args, key, before)
@@ -217,6 +232,8 @@ class Queue:
 
     def _results_of(self, call: DeferredCall) -> Any:
         """Return deferred values for the results of a call, which is the last of the chain now."""
+        if len(self._values) != call.first:  # what came before was interrupted
+            self.flush("an interruption")
         self._node = call
         self._path.append(call)
         values, number = self._values, call.first
@@ -268,26 +285,35 @@ class Queue:
             cuts.note(cause)
             path, values, inputs = self._path, self._values, self._inputs
             self._begin()
-            alive, dead = alive_among(values), dead_among(inputs)
-            found = path[-1].pieces
-            piece = found.get(alive)
-            if piece is None:
-                piece = found[alive] = pieces.DeferredPiece(path, alive)
-                self._new += 1
-                if self._new > policy.MOST_NEW and policy.current.rests:
-                    self._rest, self._new = policy.REST, self._new // 2
-            else:
-                self._new = 0
             try:
+                if len(values) != path[-1].next:
+                    raise _Interrupted
+                alive, dead = alive_among(values), dead_among(inputs)
+                piece = self._piece(path, alive)
                 with not_recording():
                     arrays = piece.run(inputs, dead)
-            except Exception as error:
-                failed = Failed(error, self)
-                for i in alive:
-                    values[i].queue = failed  # type: ignore[assignment]
+                for i, array in zip(alive, arrays, strict=True):
+                    values[i].settle(array)
+            except BaseException as error:
+                reason = error if isinstance(error, Exception) else _Interrupted()
+                failed = Failed(reason, self)
+                for value in values:
+                    if value.array is None:
+                        value.queue = failed  # type: ignore[assignment]
                 raise
-            for i, array in zip(alive, arrays, strict=True):
-                values[i].settle(array)
+
+    def _piece(self, path: list[DeferredCall], alive: tuple[int, ...]) -> pieces.DeferredPiece:
+        """Return the piece of a chain; count how often there was none."""
+        found = path[-1].pieces
+        piece = found.get(alive)
+        if piece is None:
+            piece = found[alive] = pieces.DeferredPiece(path, alive)
+            self._new += 1
+            if self._new > policy.MOST_NEW and policy.current.rests:
+                self._rest, self._new = policy.REST, self._new // 2
+        else:
+            self._new = 0
+        return piece
 
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""
@@ -295,7 +321,6 @@ class Queue:
             if len(self._path) > _LONG and self._compute_small(value):
                 return
             self.flush("a value is read")
-            return
         with self._lock:  # while its thread does not flush
             if value.array is None and value.queue is self:
                 self._compute_alone(value)
