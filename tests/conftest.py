@@ -8,6 +8,7 @@ import resource
 import shutil
 import sys
 import tempfile
+import threading
 import zlib
 from pathlib import Path
 
@@ -60,6 +61,9 @@ def what_a_test_leaves():
     before = Snapshot()
     yield
     late_checks.look(wait=True)  # what compiled code still has to say is said in its test
+    for thread in threading.enumerate():  # and what it still compiles, compiled
+        if thread.name == "torchlike.background":
+            thread.join()
     if overrides.are_enabled():
         code_exchange.undo()
     # Counting what is frozen would tell as well, and walks through all of it.

@@ -400,7 +400,7 @@ def compiled_step(checkpointed, **options):
         for i in range(0, 12, 3)
     ]
 
-    @torch.jit
+    @torch.jit(warmup=0)
     def step(x):
         for layer in layers:
             layer.weight.grad = layer.bias.grad = None
