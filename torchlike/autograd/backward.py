@@ -138,10 +138,15 @@ def backward(
       >>> x.grad
       tensor([2., 4.])
     """
+    given = grad_variables if grad_tensors is None else grad_tensors
+    _accumulate(tensors, given, retain_graph, create_graph, inputs)
+
+
+def _accumulate(
+    tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, inputs: Any
+) -> None:
     if reverse.running or any(x.transform != "forward_ad" for x in modes.current.levels):
         raise RuntimeError(errors.BACKWARD_IN_TRANSFORM)
-    if grad_tensors is None:
-        grad_tensors = grad_variables
     asked = _as_tuple(tensors)
     roots, given = _starts(asked, grad_tensors)
     edges, cotangents = _roots(roots, given)
@@ -369,7 +374,7 @@ def _backward_method(
       >>> x.grad
       tensor([2., 4.])
     """
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    _accumulate(self, gradient, retain_graph, create_graph, inputs)
 
 
 def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
