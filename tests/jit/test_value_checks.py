@@ -64,14 +64,14 @@ class Word:
         return np.array([self.failed], dtype)
 
 
-@pytest.mark.parametrize("devices", [1, 2])
-def test_a_read_waits_for_the_word_of_several_devices(devices):
+@pytest.mark.parametrize(("devices", "is_over"), [(1, False), (1, True), (2, False)])
+def test_a_read_waits_for_the_word_of_several_devices_and_of_a_call_that_is_over(devices, is_over):
     site = types.SimpleNamespace(line="", raised=lambda details, words: IndexError(words))
     words = late_checks.Words("step", [site], waits=True)
     words.add(Word(0, devices=1, ready=True))  # of a call before, over one device
-    words.add(Word(1, devices, ready=False))
+    words.add(Word(1, devices, ready=False), is_over=is_over)
     try:
-        if devices == 1:
+        if devices == 1 and not is_over:
             torch.ones(2).numpy()
             torch.ones(()).item()
         else:

@@ -19,9 +19,10 @@ import numpy as np
 from torchlike._runtime.patches import at_import
 from torchlike._runtime.value_check import Site
 
-#: The words that nobody has looked at, in the order of the calls, and whose they are.
-#: With each stands what undoes what the call did on the host, where it did anything.
-queue: deque[tuple[Any, Words, Callable[[], None] | None]] = deque()
+#: The words that nobody has looked at, in the order of the calls, and whose they are. With each
+#: stands what undoes what the call did on the host, where it did anything; and whether the call is
+#: over: XLA says of one result after the other that it is there, and of the word perhaps last.
+queue: deque[tuple[Any, Words, Callable[[], None] | None, bool]] = deque()
 #: For the first of more words than these a call on the CPU waits: its error is that late at most.
 #: With 2, XLA has not always something to do (1.08 to 1.16 of an MLP's step).
 _MOST = 8
@@ -40,9 +41,9 @@ class Words:
         self._sites = sites
         self.waits = waits
 
-    def add(self, word: Any, undo: Callable[[], None] | None = None) -> None:
-        """Take the word of a call."""
-        queue.append((word, self, undo))
+    def add(self, word: Any, undo: Callable[[], None] | None = None, is_over: bool = False) -> None:
+        """Take the word of a call; ``is_over`` where another result of it has been waited for."""
+        queue.append((word, self, undo, is_over))
 
     def read(self, word: Any, undo: Callable[[], None] | None = None) -> None:
         """Raise the error that a word stands for, if any; ``undo`` is called before."""
@@ -76,12 +77,13 @@ def look(wait: bool = False, at_read: bool = False) -> None:
     waited for.
     """
     while queue:
-        word, words, _ = queue[0]
+        word, words, _, is_over = queue[0]
         is_due = len(queue) > _MOST or (at_read and len(word.sharding.device_set) > 1)
+        is_due = is_due or is_over
         if not (wait or word.is_ready() or (words.waits and is_due)):
             return
         try:
-            word, words, undo = queue.popleft()
+            word, words, undo, _ = queue.popleft()
         except IndexError:  # another thread was faster
             return
         if _asarray(word)[0]:

@@ -236,7 +236,7 @@ def deliver(
         undo = run.undo
         if program.gradient_slots is not None:
             undo = program.gradient_slots.undo(arguments, [value for _, value in bound], undo)
-        words.add(outputs[n + what.n_made], undo)
+        words.add(outputs[n + what.n_made], undo, bool(what.on_host))
     _switch(what, arguments, False)
     for template in what.kept:
         give(template, arguments, made, node)

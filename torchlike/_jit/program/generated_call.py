@@ -152,7 +152,8 @@ class _Call(Source):
             if (slots := program.gradient_slots) is not None:
                 values = "".join(f"b{i}, " for i in range(len(program.outputs.slots)))
                 undo = f"{self.name(slots.undo)}(arguments, ({values}), {undo})"
-            self.line(f"{self.name(queue.append)}((o{n + made}, {self.name(words)}, {undo}))")
+            entry = f"o{n + made}, {self.name(words)}, {undo}, {bool(program.outputs.on_host)}"
+            self.line(f"{self.name(queue.append)}(({entry}))")
         self._bind_and_return()
         return self.function("call(arguments, numbers)")
 
