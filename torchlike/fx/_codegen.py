@@ -158,7 +158,7 @@ class _Namespace:
     def _is_illegal_name(self, name: str, obj: Any) -> bool:
         if name in keyword.kwlist:
             return True
-        if name in vars(builtins):
+        if name in vars(builtins) and name != "_":  # the last value of an interactive Python
             return obj is not vars(builtins)[name]
         if name in _custom_builtins:
             return obj is not _custom_builtins[name].obj

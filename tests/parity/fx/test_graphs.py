@@ -1,5 +1,6 @@
 """Graphs, their source and their results are PyTorch's."""
 
+import builtins
 import copy
 import importlib
 import pickle
@@ -75,7 +76,10 @@ def test_what_passes_find_is_the_same(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_have_the_same_graphs(name):
+@pytest.mark.parametrize("interactive", [False, True])
+def test_functions_have_the_same_graphs(name, interactive, monkeypatch):
+    if interactive:  # what Python's prompt, and doctest, bind to the last value
+        monkeypatch.setattr(builtins, "_", 3, raising=False)
     theirs, ours = (t.fx.symbolic_trace(FUNCTIONS[name](t)) for t in BOTH)
     assert str(ours.graph) == str(theirs.graph)
     assert ours.code == theirs.code

@@ -302,7 +302,7 @@ class JitFunction:
         most = MOST_SIZES if self._tracer.is_part else _GIVE_UP_AFTER
         if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= most):
             return self._call_by_modules
-        if modes.current.warming or not self._may_compile(call):
+        if (modes.current.warming and self._warm_up is not None) or not self._may_compile(call):
             return self._call_plainly
         may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
         if may_fall_back and (why := self._cache.why_enough(call.key, self._tracer.is_part)):

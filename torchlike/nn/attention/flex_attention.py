@@ -283,7 +283,7 @@ def _compiled(score_mod: Any, block_mask: Any, scale: float | None) -> Callable[
     def flex_attention(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return _attended(query, key, value, score_mod, block_mask, scale)
 
-    return jit(flex_attention)
+    return jit(flex_attention, warmup=0)  # it cannot run eagerly meanwhile
 
 
 def _for_all_heads(t: Tensor, query: Tensor) -> Tensor:
