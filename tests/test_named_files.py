@@ -53,7 +53,7 @@ def test_pages_name_files_that_exist(page):
 
 
 def _beside(text, folders):
-    """The folders of the files that are found below ``folders``, and those above them."""
+    """Return the folders of the files that are found below ``folders``, and those above them."""
     found = [at / n for n in _names(text) for at in folders if (at / n).exists()]
     own = {p if p.is_dir() else p.parent for p in found}
     return sorted(own | {p.parent for p in own})

@@ -12,7 +12,7 @@ BOTH = (torchlike, torch)
 
 
 def told(call, t):
-    """What a call gives or raises, in either library."""
+    """Return what a call gives or raises, in either library."""
     try:
         return repr(call(t)).replace("torchlike.", "torch.")
     except Exception as error:
