@@ -121,9 +121,9 @@ def jit(
         for it, if need be: results do not depend on timing. An error of XLA's is raised there.
       checks: whether the program checks values as eager operations do (is an index in range?), by
         default unless ``TORCHLIKE_CHECKS=off``. The error of such a check is the eager one. It is
-        raised when a value is read next, at one of the next two calls, by ``synchronize()``, or at
-        the end of the process; parameters, buffers and optimizers are then as they were before the
-        call that failed. Without, an index out of range reads NaN.
+        raised when a value is read next, at a later call (on the CPU one of the next sixteen), by
+        ``synchronize()``, or at the end of the process; parameters, buffers and optimizers are then
+        as they were before the call that failed. Without, an index out of range reads NaN.
 
     ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` and ternaries on tensors' values become
     part of the graph (see ``_jit.control_flow.rewriting``).
