@@ -75,7 +75,6 @@ from torchlike._core import dtypes as _dtypes  # noqa: E402 - the cache must be 
 from torchlike._core.devices import device, get_default_device, set_default_device  # noqa: E402
 from torchlike._core.dispatch import registry as _registry  # noqa: E402
 from torchlike._core.dtypes import (  # noqa: E402
-    can_cast,
     dtype,
     finfo,
     get_default_dtype,

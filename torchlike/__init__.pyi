@@ -107,7 +107,6 @@ from torchlike._compat.typed_storage import TypedStorage as TypedStorage
 from torchlike._core.devices import device as device
 from torchlike._core.devices import get_default_device as get_default_device
 from torchlike._core.devices import set_default_device as set_default_device
-from torchlike._core.dtypes import can_cast as can_cast
 from torchlike._core.dtypes import dtype as dtype
 from torchlike._core.dtypes import finfo as finfo
 from torchlike._core.dtypes import get_default_dtype as get_default_dtype
@@ -1030,6 +1029,9 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False, out: Any = None) -> Tensor:
     """Return the index of the bucket of each value; a value on a boundary belongs to the bucket
 below it, or with ``right`` to the one above."""
+
+def can_cast(from_: Any, to: Any) -> _bool:
+    """Return whether a result of dtype ``from_`` may be stored in a tensor of dtype ``to``."""
 
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Return all combinations of one element of each vector, as rows."""

@@ -68,6 +68,15 @@ def test_questions() -> None:
         torch.allclose(X.float(), X)
 
 
+def test_dtypes_are_asked_of_dtypes_and_operands_alone() -> None:
+    assert torch.result_type(np.float32(1), torch.ones(1, dtype=torch.half)) is torch.half
+    assert not torch.can_cast(torch.float32, torch.int32)
+    with pytest.raises(TypeError, match=r"invalid combination of arguments - got \(str, Tensor\)"):
+        torch.result_type("1", X)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"'to' \(position 2\) must be torch.dtype, not int"):
+        torch.can_cast(torch.float32, 1)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("spacing", "error", "words"),
     [

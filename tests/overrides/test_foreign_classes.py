@@ -73,6 +73,8 @@ T = torch.ones(2, 2)
         (lambda: torch.autograd.grad(T, X), torch.autograd.grad),
         (lambda: torch.autograd.backward([X]), torch.autograd.backward),
         (lambda: torch.sym_sum([X, 1]), torch.sym_sum),
+        (lambda: torch.result_type(T, X), torch.result_type),
+        (lambda: torch.can_cast(X, torch.int32), torch.can_cast),
     ],
 )
 def test_the_function_that_was_called_is_asked_at_once(call: Callable[[], Any], asked: Any) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import common_dtype, require_tensor
+from torchlike._core.size import SizeSymbol
 from torchlike._extensions.overrides import protocol
 from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.elementwise.comparison import isclose
 from torchlike.tensor import Tensor
+
+#: What `result_type` takes.
+_OPERANDS = (Tensor, bool, int, float, complex, np.generic, SizeSymbol)
 
 
 @composite(differentiable=False, tags="data_dependent_output")
@@ -95,8 +101,32 @@ def is_neg(input: Tensor) -> bool:
     },
 )
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """Return the dtype of the result of an operation on two tensors or numbers."""
-    return common_dtype((tensor1, tensor2))
+    """Return the dtype of the result of an operation on two tensors or numbers.
+
+    TypeError for anything else.
+    """
+    if not (isinstance(tensor1, _OPERANDS) and isinstance(tensor2, _OPERANDS)):
+        given = ", ".join(type(x).__name__ for x in (tensor1, tensor2))
+        raise TypeError(
+            "result_type() received an invalid combination of arguments - got "
+            f"({given}), but expected tensors and numbers"
+        )
+    return common_dtype([x.item() if isinstance(x, np.generic) else x for x in (tensor1, tensor2)])
+
+
+@composite(method=False)
+def can_cast(from_: Any, to: Any) -> bool:
+    """Return whether a result of dtype ``from_`` may be stored in a tensor of dtype ``to``.
+
+    TypeError for what is no dtype.
+    """
+    for position, (name, given) in enumerate((("from_", from_), ("to", to)), 1):
+        if not dtypes.is_argument(given):
+            raise TypeError(
+                f"can_cast(): argument '{name}' (position {position}) must be torch.dtype, not "
+                f"{type(given).__name__}"
+            )
+    return dtypes.can_cast(from_, to)
 
 
 @composite(method=False)
