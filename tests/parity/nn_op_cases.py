@@ -226,6 +226,7 @@ LOSS = [
     f("poisson_nll_loss", F(3, **U), F(3, low=0, high=4), log_input=False, full=True),
     f("gaussian_nll_loss", F(2, 3), F(2, 3), F(2, 3, **U), full=True),
     f("gaussian_nll_loss", F(2, 3), F(2, 3), F(2, **U)),
+    f("gaussian_nll_loss", F(2, 3, 4), F(2, 3, 4), F(2, 1, 4, **U)),
 ]
 
 EMBED = [
@@ -498,6 +499,8 @@ ERRORS = numbered(
         f("multi_margin_loss", F(2, 5), V([1, 7], "int64")),
         f("triplet_margin_loss", F(2, 5), F(2, 5), F(5)),
         f("gaussian_nll_loss", F(3), F(3), V([-1.0, 1.0, 1.0])),
+        f("gaussian_nll_loss", F(2, 3, 4), F(2, 3, 4), F(1, 1, 4, **U)),
+        f("gaussian_nll_loss", F(2, 3), F(2, 3), F(3, **U)),
         f("margin_ranking_loss", F(2, 2), F(2, 2), F(2)),
         f("embedding", V([10], "int64"), F(10, 3)),
         f("embedding", V([-1], "int64"), F(10, 3)),

@@ -12,6 +12,10 @@ def K(values):
     return V(values, "int64")
 
 
+def H(*shape):
+    return F(*shape, dtype="float16")
+
+
 ERRORS: list[Case] = numbered(
     [
         # joining
@@ -153,6 +157,24 @@ ERRORS: list[Case] = numbered(
         case("quantile", F(0), 0.5),
         case("quantile", A, V([[0.1]])),
         case("cross", F(2, 2), F(2, 2)),
+        # products of two dtypes
+        case("matmul", F(2, 4), H(4, 3)),
+        case("matmul", F(2, 4), H(4)),
+        case("matmul", F(4), H(4)),
+        case("matmul", F(2, 4), H(1, 4, 3)),
+        case("mv", F(2, 4), H(4)),
+        case("bmm", F(1, 2, 4), H(1, 4, 3)),
+        case("addmv", F(2), F(2, 4), H(4)),
+        case("addmm", F(3), F(2, 4), H(4, 3)),
+        case("addmm", H(3), H(2, 4), F(4, 3)),
+        case("addbmm", F(2, 3), F(1, 2, 4), H(1, 4, 3)),
+        case("baddbmm", F(2, 3), F(1, 2, 4), H(1, 4, 3)),
+        case("nn.functional.linear", F(2, 4), H(3, 4), F(3)),
+        case("nn.functional.linear", H(2, 4), F(3, 4), F(3)),
+        case("nn.functional.linear", F(2, 4), F(3, 4), H(3)),
+        case("nn.functional.bilinear", F(2, 4), F(2, 4), F(3, 4, 4), H(3)),
+        case("nn.functional.fractional_max_pool3d", F(1, 1, 4, 4, 4), 2, output_size=5),
+        case("nn.functional.fractional_max_pool3d", F(1, 0, 4, 4, 4), 2, output_size=2),
         case("linalg.cross", F(2, 2), F(2, 2)),
         case("cross", F(2, 3), F(3)),
         case("cdist", F(2, 3), F(2, 2)),

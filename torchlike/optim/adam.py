@@ -62,6 +62,10 @@ class Adam(MomentOptimizer):
         fused: Any = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
         self._check_moments(lr, eps, betas, weight_decay)
         super().__init__(
             params,

@@ -10,7 +10,7 @@ import pytest
 import torchlike
 from torchlike.utils.data import DataLoader, Dataset, get_worker_info
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +73,12 @@ def test_a_dataset_that_passes_on_what_it_has_not():
 def test_contexts_that_are_refused(context, workers):
     with pytest.raises(ValueError, match="multiprocessing_context"):
         DataLoader([1], num_workers=workers, multiprocessing_context=context)
+
+
+def test_more_workers_than_processors_are_told():
+    said = []
+    for loader in (DataLoader, torch.utils.data.DataLoader):
+        with pytest.warns(UserWarning, match="will create 3000 worker") as caught:
+            loader([1], num_workers=3000)
+        said.append(str(caught[0].message))
+    assert said[0] == said[1]

@@ -245,6 +245,19 @@ def test_bad_options(name, options):
     assert said[0] == said[1]
 
 
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD"])
+def test_a_rate_that_is_a_tensor_beside_foreach(name):
+    said = []
+    for t in (torchlike, torch):
+        try:
+            getattr(t.optim, name)([t.ones(2, requires_grad=True)], lr=t.tensor(0.1), foreach=True)
+        except ValueError as error:
+            said.append(str(error))
+        else:
+            said.append("")
+    assert said[0] == said[1]
+
+
 def test_sparse_adam_refuses_dense_gradients():
     for t in (torchlike, torch):
         p = t.ones(2, requires_grad=True)

@@ -45,15 +45,56 @@ def _same_dtype(x: Any, y: Any) -> None:
         )
 
 
-def _check_vectors(x: Any, y: Any) -> None:
-    """Raise RuntimeError unless these are two vectors of one dtype and length."""
-    if x.ndim != 1 or y.ndim != 1:
-        raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+def _check_dtypes_of_bmm(x: Any, y: Any) -> None:
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_of(x)} but found {scalar_type_of(y)}"
+        )
+
+
+def _check_dtypes_of_matmul(x: Any, y: Any) -> None:
+    """Raise RuntimeError, in the words of the product that PyTorch makes of it, for two dtypes."""
+    if x.ndim == 1 == y.ndim:
+        _check_dtypes_of_dot(x, y)
+    elif y.ndim == 1:
+        _check_dtypes_of_addmv(y, x, y)
+    elif y.ndim == 2:
+        _same_dtype(x, y)
+    else:
+        _check_dtypes_of_bmm(x, y)
+
+
+def _check_dtypes_of_addmv(input: Any, mat: Any, vec: Any) -> None:
+    kinds = [scalar_type_of(x) for x in (input, mat, vec)]
+    if len(set(kinds)) > 1:
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {kinds[0]}, {kinds[1]}, and "
+            f"{kinds[2]}"
+        )
+
+
+def _check_dtypes_of_addmm(input: Any, mat1: Any, mat2: Any) -> None:
+    for name, x in (("self", input), ("mat1", mat1)):
+        if x.dtype != mat2.dtype:
+            raise RuntimeError(
+                f"{name} and mat2 must have the same dtype, but got {scalar_type_of(x)} and "
+                f"{scalar_type_of(mat2)}"
+            )
+
+
+def _check_dtypes_of_dot(x: Any, y: Any) -> None:
     if x.dtype != y.dtype:
         raise RuntimeError(
             "dot : expected both vectors to have same dtype, but found "
             f"{scalar_type_of(x)} and {scalar_type_of(y)}"
         )
+
+
+def _check_vectors(x: Any, y: Any) -> None:
+    """Raise RuntimeError unless these are two vectors of one dtype and length."""
+    if x.ndim != 1 or y.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    _check_dtypes_of_dot(x, y)
     _check_inner(x, y)
 
 
@@ -127,7 +168,7 @@ def matmul(input: Input, other: Input):
             "both arguments to matmul need to be at least 1D, but they are "
             f"{input.ndim}D and {other.ndim}D"
         )
-    _same_dtype(input, other)
+    _check_dtypes_of_matmul(input, other)
     _check_inner(input, other)
     if input.ndim > 2 and other.ndim == 2:
         flat = _flat(input) @ other
@@ -195,7 +236,7 @@ def bmm(input: Input, mat2: Input):
     """
     if input.ndim != 3 or mat2.ndim != 3:
         raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
-    _same_dtype(input, mat2)
+    _check_dtypes_of_bmm(input, mat2)
     expected = (input.shape[0], input.shape[2])
     if mat2.shape[:2] != expected:
         raise RuntimeError(
@@ -210,6 +251,7 @@ def mv(input: Input, vec: Input):
     """Return the product of a matrix and a vector."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
+    _check_dtypes_of_addmv(vec, input, vec)
     _check_inner(input, vec)
     return input @ vec
 
@@ -300,14 +342,6 @@ def _check_sum(input: Any, shape: tuple[int, ...]) -> None:
             )
 
 
-def _check_addend(input: Any, x: Any) -> None:
-    if input.dtype != x.dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {scalar_type_of(input)} and "
-            f"{scalar_type_of(x)}"
-        )
-
-
 def _product_of(x: Any, y: Any, product: Any) -> jax.Array:
     """Return ``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
     jax.eval_shape(product.spec.fn, x, y)
@@ -318,7 +352,6 @@ def _checked(input: Any, x: Any, y: Any, product: Any) -> jax.Array:
     """Return the product of `_product_of`, after the checks for a sum with ``input``."""
     made = _product_of(x, y, product)
     _check_sum(input, made.shape)
-    _check_addend(input, x)
     return made
 
 
@@ -351,7 +384,7 @@ def addmm(
     for name, x in (("mat1", mat1), ("mat2", mat2)):
         if x.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {x.ndim}-D tensor")
-    _check_addend(input, mat2)
+    _check_dtypes_of_addmm(input, mat1, mat2)
     return _scaled_sum(input, _checked(input, mat1, mat2, mm), beta, alpha)
 
 
@@ -369,6 +402,7 @@ def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Fact
                 f"size mismatch, got input ({input.shape[0]}), mat ({rows}x{columns}), vec "
                 f"({vec.shape[0]})"
             )
+    _check_dtypes_of_addmv(input, mat, vec)
     return _scaled_sum(input, _checked(input, mat, vec, mv), beta, alpha)
 
 
@@ -406,6 +440,12 @@ def baddbmm(
     """Return ``beta * input + alpha * (batch1 @ batch2)``."""
     if batch1.ndim == batch2.ndim == 3:
         _check_sum(input, (*batch1.shape[:2], batch2.shape[2]))
+    if input.dtype != batch1.dtype:
+        kinds = [c_name(x.dtype) for x in (input, batch1, batch2)]
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {kinds[0]}, batch1: {kinds[1]}, batch2: "
+            f"{kinds[2]}"
+        )
     return _scaled_sum(input, _checked(input, batch1, batch2, bmm), beta, alpha)
 
 
@@ -421,8 +461,8 @@ def addbmm(
     """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
     if batch1.ndim == batch2.ndim == 3:
         _check_sum(input, (batch1.shape[1], batch2.shape[2]))
+    _check_dtypes_of_addmm(input, batch1, batch2)
     product = _product_of(batch1, batch2, bmm)
-    _check_addend(input, batch1)
     return _scaled_sum(input, jnp.sum(product, 0), beta, alpha)
 
 
@@ -441,7 +481,10 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
       >>> torch.nn.functional.linear(torch.ones(5, 3), torch.ones(2, 3), torch.zeros(2)).shape
       torch.Size([5, 2])
     """
-    _same_dtype(input, weight)
+    if bias is None:
+        _same_dtype(input, weight)
+    else:
+        _check_dtypes_of_addmm(bias, input, weight)
     if not (input.ndim and weight.ndim):
         raise RuntimeError(
             "both arguments to linear need to be at least 1D, but they are "
@@ -459,7 +502,6 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
         )
     wide = None
     if bias is not None:
-        _check_addend(bias, input)
         wide = _accumulator(input)
     out = times_transposed(_flat(input), weight, wide)
     if bias is not None:
@@ -484,8 +526,10 @@ def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None)
     RuntimeError for other sizes, and for operands of several dtypes.
     """
     operands = {"input1": input1, "input2": input2, "weight": weight}
+    if bias is not None:
+        operands["bias"] = bias
     if len({x.dtype for x in operands.values()}) > 1:
-        given = (f"{name}: {scalar_type_of(x).lower()}" for name, x in operands.items())
+        given = (f"{name}: {c_name(x.dtype)}" for name, x in operands.items())
         raise RuntimeError("All tensors must have the same dtype, got " + ", ".join(given))
     if input1.ndim != input2.ndim:
         raise RuntimeError(

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, cast
 
+from torchlike._utils import cpu_count
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataset import IterableDataset, T_co
 from torchlike.utils.data.fetch import ByIndex, IterableFetcher, method_of
@@ -250,6 +251,7 @@ class DataLoader(Generic[T_co]):
         self.drop_last = drop_last
         self._iterable = iterable
         self._iterator: _MultiProcessingDataLoaderIter | None = None
+        self.check_worker_number_rationality()
         if num_workers and multiprocessing_context != _THREAD and _HAS_PROCESSES:
             with contextlib.suppress(OSError):  # told when the first worker is asked for
                 worker_pool.begin()
@@ -284,6 +286,21 @@ class DataLoader(Generic[T_co]):
                 return n
             return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
         return len(self._index_sampler)
+
+    def check_worker_number_rationality(self) -> None:
+        """Warn where there are more workers than processors."""
+        processors = cpu_count()
+        if self.num_workers > processors:
+            known = hasattr(os, "sched_getaffinity")
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our "
+                f"suggested max number of worker in current system is {processors}"
+                f"{'' if known else ' (`cpuset` is not taken into account)'}, which is smaller "
+                "than what this DataLoader is going to create. Please be aware that excessive "
+                "worker creation might get DataLoader running slow or even freeze, lower the "
+                "worker number to avoid potential slowness/freeze if necessary.",
+                stacklevel=3,
+            )
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers:

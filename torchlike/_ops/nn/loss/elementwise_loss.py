@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -441,6 +442,13 @@ def gaussian_nll_loss_op(
     return reduced(loss, reduction)
 
 
+def _is_broadcast_along_one(shape: Sequence[int], target: Sequence[int]) -> bool:
+    """Return whether a shape is another one but for one dimension, which it has 1 of."""
+    if len(shape) != len(target):
+        return False
+    return [n for n, wanted in zip(shape, target, strict=True) if n != wanted] == [1]
+
+
 @composite(namespaces=_F, method=False, python_signature=True)
 def gaussian_nll_loss(
     input: Tensor,
@@ -450,13 +458,16 @@ def gaussian_nll_loss(
     eps: float = 1e-06,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the Gaussian negative log likelihood. var: the input's size, or without (or with 1
-    for) the last dimension, or a number. ValueError for another size or a negative value."""
+    """Return the Gaussian negative log likelihood.
+
+    var: the input's size, or without the last dimension, or with 1 for one dimension, or a number.
+    ValueError for another size or a negative value.
+    """
     if isinstance(var, Tensor):
         if var.shape != input.shape:
             if tuple(input.shape[:-1]) == tuple(var.shape):
                 var = var.unsqueeze(-1)
-            elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+            elif not _is_broadcast_along_one(var.shape, input.shape):
                 raise ValueError("var is of incorrect size")
     elif var < 0:
         raise ValueError("var has negative entry/entries")

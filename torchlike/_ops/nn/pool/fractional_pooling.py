@@ -43,14 +43,19 @@ def _starts(samples: Any, size: int, out: int, kernel: int) -> jax.Array:
 
 def _check(x: Any, samples: Any, kernel: Any, out: Any, name: str) -> None:
     n = len(kernel)
+    if n == 3:
+        name += "_out"
     spatial = x.shape[x.ndim - n :]
-    if x.ndim not in (n + 1, n + 2) or 0 in x.shape[x.ndim - n - 1 :]:
+    sizes = x.shape[x.ndim - n - 1 :]
+    if n == 3 and 0 in sizes:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
+            f"{list(x.shape)} with dimension {x.ndim - n - 1 + sizes.index(0)} being empty."
+        )
+    if x.ndim not in (n + 1, n + 2) or 0 in sizes:
         raise RuntimeError(
             f"{name}(): Expected {n + 1}D or {n + 2}D tensor with non-zero dimensions, but got: "
             f"{list(x.shape)}"
-            if n == 2
-            else f"{name}_out(): Expected input to have non-zero size for non-batch "
-            f"dimensions, but got {list(x.shape)}"
         )
     for letter, size, k, o in zip("THW"[3 - n :], spatial, kernel, out, strict=True):
         if k <= 0 or o < 0:
