@@ -15,11 +15,11 @@ _torch = NAMESPACES[""]
 
 
 class check_sparse_tensor_invariants:
-    """Whether indices are checked as sparse tensors are made: a context manager and a decorator,
-    with ``enable()``, ``disable()`` and ``is_enabled()``.
+    """Whether the order of indices is checked as sparse tensors are made: a context manager and a
+    decorator, with ``enable()``, ``disable()`` and ``is_enabled()``.
 
-    Differs from PyTorch: indices are always checked, except in a compiled function, which does not
-    look at values. The switch is remembered.
+    Differs from PyTorch: that indices are in range is always checked, except in a compiled
+    function, which does not look at values.
     """
 
     _enabled = False

@@ -23,6 +23,7 @@ from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike._runtime import printing, trees
+from torchlike.sparse._checks import check_sparse_tensor_invariants
 from torchlike.sparse._elsewhere import (
     as_it_is,
     following,
@@ -33,7 +34,7 @@ from torchlike.sparse._elsewhere import (
 )
 from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._invariants import check_indices, check_shapes
-from torchlike.sparse._kinds import KINDS, TRANSPOSED, CompressedLayout
+from torchlike.sparse._kinds import KINDS, TRANSPOSED, CompressedLayout, name_of
 from torchlike.sparse._tensor import SparseTensor, compressing, own_values
 from torchlike.tensor import Tensor
 
@@ -256,9 +257,11 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
 
     def copy_(self, source: Any, non_blocking: Any = False) -> CompressedTensor:
         """Take over indices and values of another tensor of this layout and size."""
-        if not isinstance(source, CompressedTensor) or source.layout is not self.layout:
+        if source.layout is not self.layout:
+            names = [name_of(x.layout) for x in (self, source)]
             raise RuntimeError(
-                "copy of sparse compressed tensors having different layouts is not supported"
+                "torch.copy_: copy of sparse compressed tensors having different layouts is not "
+                f"supported. self layout is {names[0]} and src layout is {names[1]}"
             )
         if tuple(source.shape) != tuple(self.shape) or source._nnz() != self._nnz():
             raise RuntimeError(
@@ -338,9 +341,10 @@ def sparse_compressed_tensor(
     unless given.
 
     RuntimeError for another layout, sizes that do not fit and (eagerly) indices that are out of
-    range, not sorted or not distinct.
+    range or, with ``check_invariants`` (by default what `check_sparse_tensor_invariants` says), not
+    sorted or not distinct.
 
-    Differs from PyTorch: indices are always checked.
+    Differs from PyTorch: that indices are in range is always checked.
     """
     if layout not in KINDS:
         got = "none" if layout is None else "Strided" if layout is not sparse_coo else "Sparse"
@@ -359,15 +363,45 @@ def sparse_compressed_tensor(
         modes.running_capture().refuse(f"{kind.function} without a size", "size=")
         size = _least_size(kind, outer, inner, held)
     shape = ints(size)
-    check_shapes(kind, outer, inner, held, shape)
-    if not modes.is_capturing():
-        block = held.shape[outer.dim() : outer.dim() + 2] if kind.in_blocks else (1, 1)
-        n_inner = shape[outer.dim() - 1 + kind.by_rows] // max(block[kind.by_rows], 1)
-        known = [index._value(kind.function) for index in (outer, inner)]
-        check_indices(kind, known[0], known[1], n_inner)
+    if check_invariants is None:
+        check_invariants = check_sparse_tensor_invariants.is_enabled()
+    _validate(kind, outer, inner, held, shape, check_invariants)
     held = own_values(held, requires_grad)
     made = CompressedTensor(outer, inner, held, shape, layout)
     return made._become_leaf() if requires_grad else made
+
+
+def _validate(
+    kind: CompressedLayout,
+    outer: Tensor,
+    inner: Tensor,
+    held: Tensor,
+    size: tuple[int, ...],
+    in_order: bool,
+) -> None:
+    """Raise RuntimeError unless indices and values make a tensor of a layout and size; a capture
+    does not look at the indices."""
+    check_shapes(kind, outer, inner, held, size)
+    if modes.is_capturing():
+        return
+    block = held.shape[outer.dim() : outer.dim() + 2] if kind.in_blocks else (1, 1)
+    n_inner = size[outer.dim() - 1 + kind.by_rows] // max(block[kind.by_rows], 1)
+    known = [index._value(kind.function) for index in (outer, inner)]
+    check_indices(kind, known[0], known[1], n_inner, in_order)
+
+
+@composite(method=False)
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Any, layout: Any
+) -> None:
+    """Raise RuntimeError unless indices and values make a tensor of a compressed ``layout`` and
+    size."""
+    if layout not in KINDS:
+        raise RuntimeError(
+            "expected compressed sparse layout (SparseCsr, SparseCsc, SparseBsr or SparseBsc), "
+            f"but got {layout}"
+        )
+    _validate(KINDS[layout], compressed_indices, plain_indices, values, ints(size), True)
 
 
 def _least_size(
@@ -417,6 +451,14 @@ def _creation(kind: CompressedLayout) -> None:
         return sparse_compressed_tensor(
             outer, inner, values, size, dtype=dtype, layout=kind.layout, **options
         )
+
+    def validate(compressed: Tensor, plain: Tensor, values: Tensor, size: Any) -> None:
+        _validate(kind, compressed, plain, values, ints(size), True)
+
+    validating = f"_validate_{kind.function}_args"
+    validate.__name__ = validate.__qualname__ = validating
+    validate.__doc__ = f"Raise RuntimeError unless `{kind.function}` could be made of these."
+    composite(validating, method=False)(validate)
 
     function = of_rows if kind.by_rows else of_columns
     function.__name__ = function.__qualname__ = kind.function

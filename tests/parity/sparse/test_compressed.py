@@ -281,6 +281,12 @@ ERRORS = [
     "t.sparse.spdiags(diagonals, index(1, 1), (3, 3))",
     "t.sparse.spdiags(diagonals, index(0, 1), (3,))",
     "t.sparse.sum(csr)",
+    "csr.copy_(csc)",
+    "csr.copy_(coo)",
+    "csr.copy_(a)",
+    "t._validate_sparse_csr_tensor_args(index(0, 2), index(1, 0), t.ones(2), (1, 2))",
+    "t._validate_sparse_bsc_tensor_args(index(0, 1), index(5), t.ones(1, 1, 1), (2, 1))",
+    "t._validate_sparse_compressed_tensor_args(index(1, 2), index(0), t.ones(1), (1, 1), csr_)",
 ]
 
 
@@ -316,6 +322,30 @@ def test_parts_that_do_not_fit(layout, case):
         return make(t.tensor(outer), t.tensor(inner), t.ones(3), size, check_invariants=True)
 
     oracle.compare(lambda t: described(made(t)))
+
+
+UNSORTED = [
+    "u",
+    "u.to_dense()",
+    "u.to_sparse_csc()",
+    "u.t().to_dense()",
+    "u @ a[:3]",
+    "(u + u).to_dense()",
+    "(u @ u.t()).to_dense()",
+    "u.sum()",
+    "t.addmm(a[:2], u, a[:3])",
+]
+
+
+@pytest.mark.parametrize("text", UNSORTED)
+def test_indices_in_another_order(text):
+    """As SciPy's matrices have them: the order is checked on request alone."""
+
+    def function(t):
+        u = t.sparse_csr_tensor(t.tensor([0, 2, 3]), t.tensor([2, 0, 1]), t.ones(3).cumsum(0))
+        return described(eval(text, {"u": u, **scope(t)}))
+
+    oracle.compare(function)
 
 
 GRADIENTS = [
