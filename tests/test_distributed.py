@@ -102,6 +102,12 @@ def test_refusals() -> None:
         dist.all_reduce([1, 2])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="less or equal to the world size"):
         dist.new_group([0, 1])
+    with pytest.raises(ValueError, match=r"must not contain duplicate entries, got \[0, 0\]"):
+        dist.new_group([0, 0])
+    with pytest.raises(RuntimeError, match="BAND with non-integral dtype"):
+        dist.all_reduce(X, op=dist.ReduceOp.BAND)
+    with pytest.raises(ValueError, match="MAX on complex tensors"):
+        dist.all_reduce(X * 1j, op=dist.ReduceOp.MAX)
 
 
 @pytest.mark.usefixtures("world")
@@ -114,6 +120,13 @@ def test_groups_and_meshes() -> None:
     assert (mesh.ndim, mesh.size(), mesh["data"].ndim) == (2, 1, 1)
     with pytest.raises(RuntimeError, match="bigger than default world size 1"):
         dist.init_device_mesh("cpu", (2,))
+    assert mesh.get_coordinate() == (0, 0)
+    made = dist.DeviceMesh.from_group(group, "cpu", mesh_dim_names=("data",))
+    assert made["data"].get_group() is group
+    both = dist.DeviceMesh.from_group([group, group], "cpu", [[0]], mesh_dim_names=("a", "b"))
+    assert both.shape == (1, 1)
+    with pytest.raises(ValueError, match="Must pass mesh if passing multiple"):
+        dist.DeviceMesh.from_group([group, group], "cpu")
     with pytest.raises(KeyError, match="Invalid mesh_dim_name"):
         mesh["pipe"]
 

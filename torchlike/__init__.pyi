@@ -705,6 +705,22 @@ def _upsample_bicubic2d_aa(input: Tensor, output_size: Any = None, align_corners
 def _upsample_bilinear2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
     """Call ``nn.functional.interpolate`` by bilinear interpolation with antialias."""
 
+def _validate_sparse_bsc_tensor_args(compressed: Tensor, plain: Tensor, values: Tensor, size: Any) -> None:
+    """Raise RuntimeError unless `sparse_bsc_tensor` could be made of these."""
+
+def _validate_sparse_bsr_tensor_args(compressed: Tensor, plain: Tensor, values: Tensor, size: Any) -> None:
+    """Raise RuntimeError unless `sparse_bsr_tensor` could be made of these."""
+
+def _validate_sparse_compressed_tensor_args(compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Any, layout: Any) -> None:
+    """Raise RuntimeError unless indices and values make a tensor of a compressed ``layout`` and
+size."""
+
+def _validate_sparse_csc_tensor_args(compressed: Tensor, plain: Tensor, values: Tensor, size: Any) -> None:
+    """Raise RuntimeError unless `sparse_csc_tensor` could be made of these."""
+
+def _validate_sparse_csr_tensor_args(compressed: Tensor, plain: Tensor, values: Tensor, size: Any) -> None:
+    """Raise RuntimeError unless `sparse_csr_tensor` could be made of these."""
+
 def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``."""
 

@@ -117,6 +117,12 @@ def case_all_gather():
     return [o.tolist() for o in out]
 
 
+def case_all_gather_coalesced():
+    out = [[torch.zeros(4), torch.zeros(2)] for _ in range(dist.get_world_size())]
+    dist.all_gather_coalesced(out, [mine(), mine(2)])
+    return [[t.tolist() for t in of_rank] for of_rank in out]
+
+
 def case_all_gather_scalars():
     out = [torch.tensor(0) for _ in range(dist.get_world_size())]
     dist.all_gather(out, torch.tensor(dist.get_rank() + 5))

@@ -27,7 +27,7 @@ line = init_device_mesh("cpu", (4,))
 assert not mesh.is_local
 importlib.import_module("torchlike.ops._aten.calling")
 assert [p.what for p in provided.ALL if not p.providers] == []
-assert mesh.get_coordinate() == [rank, 0]
+assert mesh.get_coordinate() == (rank, 0)
 assert line.get_local_rank() == 2 * rank
 
 w = torch.arange(32.0).reshape(8, 4)

@@ -16,6 +16,7 @@ from torchlike.distributed import tensor as tensor
 from torchlike.distributed import written_targets as _written_targets
 from torchlike.distributed.collectives import (
     all_gather,
+    all_gather_coalesced,
     all_gather_into_tensor,
     all_gather_single,
     all_reduce,
@@ -130,6 +131,7 @@ __all__ = [
     "TCPStore",
     "Work",
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_object",
     "all_gather_single",

@@ -117,13 +117,7 @@ def _refuse_capture(group: ProcessGroup, what: str, instead: str) -> None:
 
 
 def _one(tensors: Any, what: str) -> Tensor | None:
-    if not isinstance(tensors, Sequence):
-        raise TypeError(f"{what}: expected a list of tensors, got {type(tensors)}")
-    if len(tensors) != 1:
-        raise RuntimeError(
-            f"{what}: invalid output tensor list at index 0 (expected length 1, got {len(tensors)})"
-        )
-    return tensors[0]
+    return _of_length(tensors, 1, what, "output")[0]
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
@@ -170,6 +164,7 @@ def all_reduce(
       ValueError: there is no process group.
     """
     _tensor(tensor, "tensor")
+    check(op, tensor.dtype)
     found = member(group)
     if found.size() < 2 or found.rank() < 0:
         return _done(async_op)
@@ -268,6 +263,26 @@ def all_gather(
     for t, result in zip(outputs, results, strict=True):
         _put(t, result)
     return finished(results, call, outputs, async_op)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: list[list[Tensor]],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Do ``all_gather`` of several tensors: ``output_tensor_lists[r][i]`` becomes the i-th of rank
+    r."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    ranks = _of_length(output_tensor_lists, found.size(), "all_gather_coalesced", "output")
+    for outputs in ranks:
+        _of_length(outputs, len(input_tensor_list), "all_gather_coalesced", "output")
+    work = _done(async_op)
+    for i, tensor in enumerate(input_tensor_list):
+        work = all_gather([outputs[i] for outputs in ranks], tensor, group, async_op)
+    return work
 
 
 def all_gather_into_tensor(

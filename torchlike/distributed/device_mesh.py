@@ -21,6 +21,7 @@ from torchlike._ops.creation.from_data import tensor
 from torchlike.distributed import mixed_operands
 from torchlike.distributed.groups import (
     ProcessGroup,
+    get_process_group_ranks,
     get_rank,
     init_process_group,
     is_initialized,
@@ -100,6 +101,44 @@ class DeviceMesh:
         if not self.is_local:
             mixed_operands.watch()
 
+    @staticmethod
+    def from_group(
+        group: Any,
+        device_type: str,
+        mesh: Any = None,
+        *,
+        mesh_dim_names: Sequence[str] | None = None,
+    ) -> DeviceMesh:
+        """Return the mesh of a process group's ranks, or, of several groups, a ``mesh`` whose
+        dimensions they are, in this process.
+
+        ValueError for several groups without a mesh of as many dimensions and without their names,
+        and for a mesh of other ranks than the group's.
+        """
+        if isinstance(group, ProcessGroup):
+            ranks = get_process_group_ranks(group)
+            if mesh is not None and np.asarray(mesh).tolist() != ranks:
+                raise ValueError(f"Invalid mesh {mesh} for ProcessGroup with ranks {ranks}")
+            found = DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
+            found._groups[0] = group
+            return found
+        groups = list(group)
+        if not groups:
+            raise ValueError("Expects at least one ProcessGroup to be passed")
+        if mesh is None:
+            raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+        if mesh_dim_names is None:
+            raise ValueError("Must pass mesh_dim_names if passing multiple ProcessGroups")
+        ranks = np.asarray(mesh)
+        if ranks.ndim != len(groups):
+            raise ValueError(
+                "Expects mesh with ndim equal to number of ProcessGroups but got "
+                f"mesh {ranks.tolist()} and {len(groups)} ProcessGroups"
+            )
+        found = DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
+        found._groups.update(enumerate(groups))
+        return found
+
     def _become_root(self, ranks: np.ndarray) -> None:
         self._root: DeviceMesh | None = None
         self._ranks = ranks
@@ -151,7 +190,7 @@ class DeviceMesh:
         """Return this process' rank in the world."""
         return get_rank()
 
-    def get_coordinate(self) -> list[int] | None:
+    def get_coordinate(self) -> tuple[int, ...] | None:
         """Return the coordinates of the first of this process' devices; None where it has none in
         the mesh."""
         own = jax.process_index()
@@ -162,7 +201,9 @@ class DeviceMesh:
             return None
         names, sizes = self.jax_mesh.axis_names, self.jax_mesh.shape
         at = {name: int(i) for name, i in zip(names, found[0], strict=True)}
-        return [functools.reduce(lambda n, a: n * sizes[a] + at[a], axes, 0) for axes in self.axes]
+        return tuple(
+            functools.reduce(lambda n, a: n * sizes[a] + at[a], axes, 0) for axes in self.axes
+        )
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """Return this process' coordinate along a dimension. RuntimeError where the mesh has
@@ -261,7 +302,7 @@ class DeviceMesh:
             elif name in flattened:
                 axes.append(flattened[name].axes[0])
             else:
-                valid = (*self.mesh_dim_names, *flattened)
+                valid = [*self.mesh_dim_names, *flattened]
                 raise KeyError(
                     f"Invalid mesh_dim_names {wanted} specified. Valid mesh_dim_names are {valid}."
                 )

@@ -343,6 +343,8 @@ def new_group(
     """
     world = member()
     chosen = list(range(world.size())) if ranks is None else sorted(int(r) for r in ranks)
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {chosen}")
     if len(chosen) > world.size():
         raise ValueError(
             "the new group's world size should be less or equal to the world size set by "
@@ -352,8 +354,6 @@ def new_group(
         raise ValueError(
             "The new group's rank should be within the world_size set by init_process_group"
         )
-    if len(set(chosen)) < len(chosen):
-        raise ValueError(f"The new group's ranks must differ, got {chosen}")
     if use_local_synchronization and len(chosen) < world.size():
         raise NotImplementedError(
             "new_group(use_local_synchronization=True): a group has a number that all processes "

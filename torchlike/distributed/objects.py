@@ -208,7 +208,7 @@ def recv_object_list(
 def _check_length(objects: Any, size: int, what: str) -> None:
     if not isinstance(objects, list):
         raise TypeError(f"{what}: expected a list, got {type(objects)}")
-    if len(objects) != size:
+    if len(objects) < size or (what == "scatter_object_list" and len(objects) > size):
         raise RuntimeError(
             f"{what}: invalid output tensor list at index 0 (expected length {size}, got "
             f"{len(objects)})"

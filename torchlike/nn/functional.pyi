@@ -165,8 +165,7 @@ def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_s
     """Apply ``fractional_max_pool3d`` and return the indices of the maxima in their planes too."""
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: Any = False, eps: _float = 1e-06, reduction: _str = 'mean') -> Tensor:
-    """Return the Gaussian negative log likelihood. var: the input's size, or without (or with 1
-for) the last dimension, or a number. ValueError for another size or a negative value."""
+    """Return the Gaussian negative log likelihood."""
 
 def gelu(input: Tensor, *, approximate: _str = 'none', out: Tensor | None = None) -> Tensor:
     """Return ``input * Φ(input)``; with ``approximate="tanh"`` the tanh form (Hendrycks & Gimpel

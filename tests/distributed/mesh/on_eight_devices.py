@@ -32,7 +32,7 @@ def test_shapes_and_slices(mesh):
 
 
 def test_coordinates_and_groups_are_those_of_the_process(mesh):
-    assert mesh.get_coordinate() == [0, 0]
+    assert mesh.get_coordinate() == (0, 0)
     assert mesh["tp"].get_local_rank() == mesh.get_local_rank("dp") == 0
     assert mesh["tp"].get_group().size() == 1
     assert [g.size() for g in mesh.get_all_groups()] == [1, 1]

@@ -41,6 +41,18 @@ class DistributedDataParallel(Module, Joinable):
     made, and with ``static_graph`` unused parameters are looked for at each step.
     """
 
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Module, params_and_buffers_to_ignore: Any
+    ) -> None:
+        """Have a module's parameters and buffers of these names left alone: they are neither
+        broadcast nor averaged."""
+        ignored = params_and_buffers_to_ignore
+        module._ddp_params_and_buffers_to_ignore = ignored
+        for name, t in (*module.named_parameters(), *module.named_buffers()):
+            if name in ignored:
+                t._ddp_ignored = True  # type: ignore[attr-defined]
+
     def __init__(
         self,
         module: Module,
