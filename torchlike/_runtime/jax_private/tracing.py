@@ -53,6 +53,12 @@ FULL_LOWER = declare(
     "tracer.full_lower", "the constant that a traced value stands for", "it is taken for none"
 )
 
+CURRENT_TRACE = declare(
+    "jax._src.core.trace_ctx",
+    "arrays of a trace that has ended in an error are let go at once",
+    "they live until Python's collector comes",
+)
+
 trace_to_jaxpr: Any = TRACE.find()
 wrap_init: Any = WRAP_INIT.find()
 DebugInfo: Any = DEBUG_INFO.find()
@@ -80,6 +86,15 @@ def inputs_read(jaxpr: Any) -> list[bool]:
     if _dce_jaxpr is None:
         return [True] * len(jaxpr.invars)
     return _dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[1]
+
+
+def end_trace() -> None:
+    """Let the trace that runs go of its equations and arrays: it has raised, and its tracers refer
+    to it and it to them. An array that is held so is donated by no eager step."""
+    trace = getattr(CURRENT_TRACE.find(), "trace", None)
+    invalidate = getattr(trace, "invalidate", None)
+    if hasattr(trace, "frame") and invalidate is not None:
+        invalidate()
 
 
 @contextmanager
