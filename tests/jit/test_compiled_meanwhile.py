@@ -227,13 +227,10 @@ def test_a_program_that_does_not_fit_when_its_call_comes_waits_for_one_that_does
 
 @pytest.mark.usefixtures("small_is_large")
 def test_an_error_of_the_compiler_is_raised_by_the_call_that_takes_over(monkeypatch):
-    def broken(self, *args):
-        def work():
-            raise RuntimeError("no code for this")
+    def broken(self, inputs):
+        raise RuntimeError("no code for this")
 
-        return work
-
-    monkeypatch.setattr("torchlike._jit.program.program.Program.compiling", broken)
+    monkeypatch.setattr("torchlike._jit.program.program.Program.compile", broken)
     f = torch.jit(long)
     eager_calls(f, torch.ones(2), n=4)
     with pytest.raises(RuntimeError, match="no code for this"):

@@ -11,13 +11,13 @@ import torchlike as torch
 from torchlike._runtime import background
 
 
-def test_xla_compiles_in_another_thread(monkeypatch):
+def test_another_thread_builds_and_compiles(monkeypatch):
     threads, original = [], background.submit
 
     def noted(work, name):
         def noting():
             threads.append((threading.current_thread().name, name))
-            work()
+            return work()
 
         return original(noting, name)
 
@@ -28,9 +28,10 @@ def test_xla_compiles_in_another_thread(monkeypatch):
     for thread in threading.enumerate():
         if thread.name == "torchlike.background":
             thread.join()
-    ((thread, name),) = threads
-    assert thread == "torchlike.background"
-    assert name.endswith("<lambda>")
+    assert len(threads) == 2
+    for thread, name in threads:
+        assert thread == "torchlike.background"
+        assert name.endswith("<lambda>")
     f(torch.ones(3))
     assert not f.ran_eagerly
 
@@ -81,13 +82,10 @@ for f in (step, outside):
 
 
 def test_an_error_of_xla_is_raised_by_the_call_that_waits(monkeypatch):
-    def broken(self, *args):
-        def work():
-            raise RuntimeError("no code for this")
+    def broken(self, inputs):
+        raise RuntimeError("no code for this")
 
-        return work
-
-    monkeypatch.setattr("torchlike._jit.program.program.Program.compiling", broken)
+    monkeypatch.setattr("torchlike._jit.program.program.Program.compile", broken)
     f = torch.jit(lambda x: x + 1, warmup=2)
     assert f(torch.ones(1)).item() == 2
     assert f(torch.ones(1)).item() == 2

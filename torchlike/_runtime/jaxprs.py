@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from torchlike._runtime.jax_private.tracing import end_trace
+
 
 def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
     """Trace as ``jax.make_jaxpr(function)(*avals)`` does, but let errors keep their traceback:
@@ -20,6 +22,7 @@ def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
             return function(*arrays)
         except BaseException as error:
             raised.append((error, error.__traceback__))
+            end_trace()
             raise
 
     try:

@@ -11,7 +11,7 @@ from typing import Any
 from torchlike._jit.call.function import JitFunction, functions
 from torchlike._jit.call.recompile_messages import logger
 from torchlike._jit.call.tracer import watchers
-from torchlike._jit.program.program import Program
+from torchlike._jit.program.program import Draft
 
 
 class _Watch(logging.Handler):
@@ -26,7 +26,7 @@ class _Watch(logging.Handler):
         self._known = {_code(f._fn) for f in functions() if f.compiles}
         self._fallen = {id(f): len(f.fell_back) for f in functions()}
 
-    def compiled(self, fn: Any, name: str, program: Program) -> None:
+    def compiled(self, fn: Any, name: str, program: Draft) -> None:
         key = _code(fn)
         why = "" if program.cacheable else f"it cannot be kept: {program.why_not}"
         self.names[key] = name

@@ -38,7 +38,7 @@ from torchlike._jit.call.tracer import (
 from torchlike._jit.guards.keys import NoKey, Numbers, Opened, signature, static_key
 from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, write
 from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
-from torchlike._jit.program.program import WHY, Program, SharedOutside
+from torchlike._jit.program.program import WHY, Draft, Program, SharedOutside
 from torchlike._jit.trace.tail import split
 from torchlike._runtime import first_calls, late_checks, progress
 from torchlike._runtime.environment_variables import CHECKS
@@ -389,7 +389,7 @@ class JitFunction:
             call = self._tracer.with_numbers(call, before)
         most = math.inf if self._warm_up is None else self._warm_up.most_traced()
         traced = self._tracer.program_of(call, most < math.inf, most)
-        if reason and traced.program.cacheable and not traced.trace.capture.per_call.unrepeatable:
+        if reason and traced.draft.cacheable and not traced.trace.capture.per_call.unrepeatable:
             self._recompiles.note(reason, before, asked)
         if most < math.inf and self._warm_up is not None and self._warm_up.begin(traced):
             raise PutOff
@@ -398,7 +398,7 @@ class JitFunction:
     def _first_run(self, traced: Traced, asked: Any) -> Any:
         """Let a program do what its trace did, and remember it where later calls may use it.
         ``asked`` is the key under which the call found no program."""
-        call, key, run, program = traced
+        call, key, run, program = traced.call, traced.key, traced.trace, traced.program
         try:
             program.check_memory(call.tensors)
         except SharedOutside:  # the body runs once more
@@ -437,7 +437,7 @@ class JitFunction:
     def _look_at_first(self, traced: Traced, outputs: Sequence[Any]) -> None:
         """Raise where a check of values has failed in a program's first run: all that the body did
         is undone, and what it made is nobody's. Later calls may use the program."""
-        call, key, run, program = traced
+        call, key, run, program = traced.call, traced.key, traced.trace, traced.program
         what, n = program.outputs, len(program.outputs.written)
 
         def undo() -> None:
@@ -458,7 +458,7 @@ class JitFunction:
     def _count_unsettled(self, traced: Traced, asked: Any) -> None:
         """Count a program that changed what it had read, and so does not fit a call like the one
         that it was made for; run such calls eagerly when there are too many."""
-        call, _, run, program = traced
+        call, run, program = traced.call, traced.trace, traced.program
         changed = program.guards.explain(call.tensors)
         if not changed and program.numbers_of(call.leaves) is None:
             changed = run.outside.explain_numbers(run.numbers.static_places)
@@ -584,7 +584,7 @@ class JitFunction:
             return deferred
         return False  # eager_on_recompile
 
-    def _compiling(self, key: Any) -> list[Program]:
+    def _compiling(self, key: Any) -> list[Draft]:
         """Return the programs that are being compiled for calls with a key."""
         return [] if self._warm_up is None else self._warm_up.programs(key)
 

@@ -9,15 +9,15 @@ import functools
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 
 from torchlike._jit.call.recompile_messages import Recompiles, key_difference, parameter_names
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
 from torchlike._jit.guards.keys import ObjectKey, Opened, without_objects, without_sizes
-from torchlike._jit.program.program import Program
+from torchlike._jit.program.program import Draft, Program
 from torchlike._runtime import background, first_calls, progress
 from torchlike._runtime.first_calls.statistics import CompiledMeanwhile, meanwhile
 
@@ -157,7 +157,7 @@ class ProgramCache:
             "they have come often (docs/changing-shapes.md)"
         )
 
-    def reason(self, call: Call, compiling: Iterable[Program] = ()) -> str:
+    def reason(self, call: Call, compiling: Iterable[Draft] = ()) -> str:
         """Describe why a call needs another program than those kept and those that are still
         ``compiling``; "" for the first."""
         for program in (*self.programs.get(call.key, ()), *compiling):
@@ -179,7 +179,11 @@ def _without_numbers(key: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def fitting(programs: Iterable[Program], call: Call) -> tuple[Program, Any] | None:
+#: A program, or what becomes one.
+_Fit = TypeVar("_Fit", Program, Draft)
+
+
+def fitting(programs: Iterable[_Fit], call: Call) -> tuple[_Fit, Any] | None:
     """Return the first of some programs that fits a call, and the call's numbers."""
     for program in programs:
         if program.guards.check(call.tensors):
@@ -216,32 +220,53 @@ def of_options(options: Any) -> int | None:
 
 
 class Pending:
-    """A program that is being compiled, and how many calls of its kind run eagerly.
+    """A program that is built and compiled in the background, and how many calls of its kind run
+    eagerly.
 
-    ``work`` compiles it, in any thread.
+    ``inputs`` are the placeholders for those of a call. ``made`` such calls ran eagerly already,
+    ``most`` do in all; None lets the program say it, once it is built.
     """
 
     def __init__(
-        self, name: str, program: Program, work: Callable[[], None], calls: int, most: int
+        self, name: str, draft: Draft, inputs: Sequence[Any], made: int, most: int | None
     ) -> None:
-        self.program = program
-        self.record = CompiledMeanwhile(name, program.cost.equations, most, calls)
+        self.draft = draft
+        cost, self._is_counted = draft.cost, most is None
+        #: So many calls run eagerly whatever the program says.
+        self._least = cost.least_meanwhile if most is None else most
+        expected = max(cost.calls_meanwhile, self._least) if most is None else most
+        self.record = CompiledMeanwhile(name, cost.equations, max(expected, made), made)
         meanwhile.append(self.record)
-        what = f"compiling {name} in the background: {program.cost.equations:,} equations"
-        self._compilation = background.submit(functools.partial(self._compile, what, work), name)
+        self._built = background.submit(draft.program, name)
+        compiling = functools.partial(self._compile, name, inputs)
+        self._compilation = background.submit(compiling, name)
 
-    def _compile(self, what: str, work: Callable[[], None]) -> None:
+    def _compile(self, name: str, inputs: Sequence[Any]) -> None:
         began = time.perf_counter()
-        with progress.told(what):
-            work()
+        program = self._built.result()
+        n = self.record.equations = program.cost.equations
+        with progress.told(f"compiling {name} in the background: {n:,} equations"):
+            program.compile(inputs)
         self.record.seconds = time.perf_counter() - began
 
-    def wait(self) -> None:
+    def runs_eagerly(self) -> bool:
+        """Count one more call, and return whether it runs eagerly."""
+        record = self.record
+        if self._is_counted and record.calls >= self._least:
+            cost, self._is_counted = self._built.result().cost, False
+            record.eager_calls = max(cost.calls_meanwhile, self._least, record.calls)
+        if record.calls >= record.eager_calls:
+            return False
+        record.calls += 1
+        return True
+
+    def wait(self) -> Program:
         """Wait for the program, or raise what compiling it has raised."""
         began = time.perf_counter()
         self._compilation.result()
         self.record.waited = time.perf_counter() - began
         self.record.is_used = True
+        return self._built.result()
 
 
 class _Calls:
@@ -319,11 +344,11 @@ class WarmUp:
         waits = self.calls is not None or jax.process_count() > 1
         return math.inf if waits or not first_calls.by_numpy() else _MOST_AT_FIRST
 
-    def programs(self, key: Any) -> list[Program]:
+    def programs(self, key: Any) -> list[Draft]:
         """Return the programs that are being compiled for calls with this key."""
-        return [pending.program for pending in self._pending(key)]
+        return [pending.draft for pending in self._pending(key)]
 
-    def find(self, call: Call) -> tuple[Program, Any] | None:
+    def find(self, call: Call) -> tuple[Draft, Any] | None:
         """Return the program that is being compiled for such a call, and the call's numbers."""
         return fitting(self.programs(call.key), call)
 
@@ -353,16 +378,14 @@ class WarmUp:
             else (ExecutionMode.EAGER if what == "eager" else ExecutionMode.COMPILED)
         )
 
-    def _take_pending(self, key: Any, program: Program, numbers: Any) -> ExecutionMode | Ready:
+    def _take_pending(self, key: Any, draft: Draft, numbers: Any) -> ExecutionMode | Ready:
         """Count one more call for which a program is being compiled, and return how it runs:
         eagerly, or by the program, for which it waits."""
-        (pending,) = [p for p in self._pending(key) if p.program is program]
-        record = pending.record
-        if record.calls < record.eager_calls:
-            record.calls += 1
+        (pending,) = [p for p in self._pending(key) if p.draft is draft]
+        if pending.runs_eagerly():
             return ExecutionMode.EAGER
         try:
-            pending.wait()
+            program = pending.wait()
         finally:
             self._keys[key].pending.remove(pending)
         self._cache.keep(key, program)
@@ -372,10 +395,10 @@ class WarmUp:
         """Trace a call that is to run eagerly, undo all that the trace did, and have the program
         compiled meanwhile. Where it is for this call alone nothing is undone."""
         traced = self._tracer.program_of(call, silent=True)
-        run, program = traced.trace, traced.program
+        run, draft = traced.trace, traced.draft
         unrepeatable = run.capture.per_call.unrepeatable
-        if unrepeatable or not program.cacheable:
-            self._not_kept(call.key, not (unrepeatable or program.changes_structure))
+        if unrepeatable or not draft.cacheable:
+            self._not_kept(call.key, not (unrepeatable or draft.changes_structure))
             return traced
         reason, before = self._keys[call.key].reason
         reason = self._cache.reason(call, self.programs(call.key)) or reason
@@ -386,14 +409,14 @@ class WarmUp:
     def begin(self, traced: Traced) -> bool:
         """Undo all that a trace did and have its program compiled meanwhile; return False, where it
         is to be compiled at once."""
-        call, key, run, program = traced
-        calls = self.calls
-        if calls is None:
-            calls = 0 if self._tracer.conversion.active else program.cost.calls_meanwhile
-            again = program.cacheable or program.changes_structure
+        call, key, run, draft = traced
+        if self.calls is None:
+            again = draft.cacheable or draft.changes_structure
             if not again or run.capture.per_call.unrepeatable or run.capture.ranks:
                 return False
-            if not calls or not run.results.by_numpy or self.most_traced() == math.inf:
+            if self._tracer.conversion.active or not draft.cost.calls_meanwhile:
+                return False
+            if not run.results.by_numpy or self.most_traced() == math.inf:
                 return False
         capture, drawn = run.capture, run.first_values
         run.outputs.cut()
@@ -401,14 +424,13 @@ class WarmUp:
         capture.undo_python()
         asked = self._keys.setdefault(call.key, _Calls())
         made = asked.unknown = asked.unknown or 1
-        if not program.cacheable or (self.calls is None and run.results.leaves_first_gradients):
+        if not draft.cacheable or (self.calls is None and run.results.leaves_first_gradients):
             return True  # the next call is another program's
-        numbers = program.numbers_of(call.leaves)
+        inputs = draft.placeholders(call.tensors, drawn, draft.numbers_of(call.leaves))
         self._cache.latest_key = key
         self._tracer.say_recorded(run)
         asked.unknown = 0
-        work = program.compiling(call.tensors, drawn, numbers)
-        pending = Pending(self._tracer.name, program, work, made, max(calls, made))
+        pending = Pending(self._tracer.name, draft, inputs, made, self.calls)
         self._keys.setdefault(key, _Calls()).pending.insert(0, pending)
         self._cache.expect(key)
         return True

@@ -18,7 +18,7 @@ from torchlike._jit.capture.changes import key_of
 from torchlike._jit.guards.keys import Numbers, Opened, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
 from torchlike._jit.program.node import Double
-from torchlike._jit.program.program import Program, build
+from torchlike._jit.program.program import Draft, Program
 from torchlike._jit.trace.rewriting import Conversion
 from torchlike._jit.trace.tracing import Tracing, offsets_among
 from torchlike._runtime.trees import Leaves
@@ -55,8 +55,8 @@ logger = logging.getLogger("torchlike.jit")
 capturing = threading.RLock()
 #: Stands for a tensor among the leaves that a program remembers.
 _TENSOR = object()
-#: Told of each program that is made: the function, its name, and the program.
-watchers: list[Callable[[Any, str, Program], None]] = []
+#: Told of each program that is made: the function, its name, and the draft of the program.
+watchers: list[Callable[[Any, str, Draft], None]] = []
 
 
 class BodyRaised(Exception):
@@ -85,13 +85,18 @@ class Grows(Exception):
 
 
 class Traced(NamedTuple):
-    """A program that has not run, the call and the trace that it was made of, and the key of later
-    calls."""
+    """A program that is not built yet, the call and the trace that it is made of, and the key of
+    later calls."""
 
     call: Call
     key: tuple[Any, ...]
     trace: Tracing
-    program: Program
+    draft: Draft
+
+    @property
+    def program(self) -> Program:
+        """The program, which is built here."""
+        return self.draft.program()
 
 
 class FunctionTracer:
@@ -191,17 +196,16 @@ class FunctionTracer:
                 self._double, plain, call.structure, shared, run.numbers.positions
             )
         run.undo_changes()
-        program = build(
-            results, capture, closed, run.n_forward, run.sources(), call.tensors, shared
-        )
-        for key in held_by(program, capture.observer.weak_referents()):
-            program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
+        draft = Draft(results, capture, closed, run.n_forward, run.sources(), call.tensors, shared)
+        if weak := capture.observer.weak_referents():
+            for key in held_by(draft.program(), weak):
+                draft.do_not_keep(capture.observer.why_held(key))
         results.by_numpy = capture.by_numpy()
         capture.cells.inputs.clear()
         self.traces += 1
         for watch in watchers:
-            watch(self._fn, self.name, program)
-        return Traced(call, _key_of(call, run), run, program)
+            watch(self._fn, self.name, draft)
+        return Traced(call, _key_of(call, run), run, draft)
 
     def _why_not_now(self, call: Call, run: Tracing) -> Exception | None:
         """Return what is to be raised where the program of a trace is not to be made: the call is

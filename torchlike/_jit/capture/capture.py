@@ -318,6 +318,7 @@ class Capture:
         counts.update(self._traces)
         self.tables.restore()
         self.bindings.restore_missing()
+        self.cells.restore_host_values()
 
 
 def guards_of(

@@ -34,6 +34,8 @@ class Cells:
         self._refuse = refuse
         self.inputs: dict[Storage, Any] = {}
         self._seen_arrays: set[int] = set()
+        #: Cells that held host values, those values, and the arrays that they hold since.
+        self._host_values: list[tuple[Storage, Any, Any]] = []
         self._created: dict[int, weakref.ref[Storage]] = {}
         #: Cells written, with their contents before.
         self.written: dict[Storage, tuple[Any, Any, int]] = {}
@@ -75,13 +77,28 @@ class Cells:
         found = self.inputs.get(storage)
         if found is None:
             with outside_of_capture():
-                found = storage.concrete()
+                found = self.concrete(storage)
                 modes.current.place = modes.current.place or accelerator_of(found)
                 if id(found) in self._seen_arrays:
                     found = _another_handle(found)  # two cells may hold one array
             self._seen_arrays.add(id(found))
             self.inputs[storage] = found
         return found
+
+    def concrete(self, storage: Storage) -> Any:
+        """Return a cell's array, and remember the host value in whose place it is."""
+        before = storage.cell
+        found = storage.concrete()
+        if type(before) is np.ndarray and found is storage.cell:
+            self._host_values.append((storage, before, found))
+        return found
+
+    def restore_host_values(self) -> None:
+        """Put host values back into their cells, for an eager call: NumPy computes with those."""
+        for storage, value, array in self._host_values:
+            if storage.cell is array:
+                storage.cell = value
+        self._host_values.clear()
 
     def results(self, has_checks: bool) -> list[Any]:
         """Return the arrays that the cells written are to hold: what they held, where a check of

@@ -64,6 +64,12 @@ class Inputs:
     #: Which of them an output overwrites: their memory is given up.
     donated: tuple[int, ...]
 
+    def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
+        """Return the storages that are behind the inputs now."""
+        if not self.moving:
+            return self.cells
+        return self.cells + [where.find(arguments) for where in self.moving]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outputs:

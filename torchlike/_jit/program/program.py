@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import mmap
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from sys import getrefcount
 from typing import Any
 
@@ -59,6 +59,7 @@ from torchlike._jit.trace.backward import backward_evaluator, evaluator, partiti
 from torchlike._jit.trace.outputs import TraceResults
 from torchlike._runtime import first_calls, targets
 from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.jax_private.jaxprs import close
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.mapped_files import PrivateMap, name_of
 from torchlike._runtime.one_device import Placed
@@ -146,10 +147,7 @@ class Program:
 
     def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
         """Return the storages that are behind the inputs now."""
-        inputs = self.inputs
-        if not inputs.moving:
-            return inputs.cells
-        return inputs.cells + [where.find(arguments) for where in inputs.moving]
+        return self.inputs.storages(arguments)
 
     def check_memory(self, arguments: Sequence[Tensor]) -> None:
         """Raise `outside_memory.SharedOutside` where this call would write to memory that
@@ -195,21 +193,14 @@ class Program:
         kept = [arrays[i] for i in self.gradient.kept_inputs]
         return Run(outputs, kept, arrays, arguments, drawn or (), undo)
 
-    def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
-        """Return a function that compiles the program, in any thread, for calls like one with these
-        inputs. It holds none of their arrays."""
-        arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
-        arrays += [value.find(arguments, drawn, numbers) for value in self.inputs.values]
-        inputs, gradient = list(map(abstract, arrays)), self.gradient
-
-        def work() -> None:
-            self.forward.lower(*inputs).compile()
-            if gradient.executable is not None:
-                kept = [inputs[i] for i in gradient.kept_inputs]
-                residuals = tuple(gradient.residual_avals), tuple(kept)
-                gradient.executable.lower(residuals, tuple(gradient.cotangent_avals)).compile()
-
-        return work
+    def compile(self, inputs: Sequence[Any]) -> None:
+        """Compile the program for calls with inputs like these placeholders, in any thread."""
+        gradient = self.gradient
+        self.forward.lower(*inputs).compile()
+        if gradient.executable is not None:
+            kept = [inputs[i] for i in gradient.kept_inputs]
+            residuals = tuple(gradient.residual_avals), tuple(kept)
+            gradient.executable.lower(residuals, tuple(gradient.cotangent_avals)).compile()
 
 
 def _copied(array: Any) -> jax.Array:
@@ -289,101 +280,168 @@ def _map_of(array: Any) -> mmap.mmap | None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Compiles what a trace found out to a `Program`.
+# `Draft` makes a `Program` of what a trace found out.
 
 
-def build(
-    results: TraceResults,
-    capture: Capture,
-    closed: Any,
-    n_forward: int,
-    sources: dict[int, InputSource],
-    arguments: Sequence[Tensor],
-    as_themselves: Iterable[int],
-) -> Program:
-    """Lift the jaxpr's constants to inputs, compile, and collect the guards.
+class Draft:
+    """A program that is traced and not built yet.
 
-    ``sources`` has the source of each constant that is an input, by its id. ``arguments`` are the
-    tensors of the call; those ``as_themselves`` were captured as state from outside too.
+    What tells whether it fits a call is known, and holds none of the trace's tracers. The rest is
+    work on equations alone, which any thread does: `program`.
+
+    Attributes:
+      guards, numbers: those of the program.
+      cost: as of the trace, no loop rolled up: no less than what compiling the program takes.
     """
-    outside, ranks, n_traced = _outside(closed, sources), capture.ranks, len(closed.jaxpr.eqns)
-    agreed = agreement(closed, outside.cotangents, ranks)
-    closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
-    if ranks is None:  # what the ranks compare stays as it is
-        closed = rolled(closed, outside, capture.name)
-    constants = _Constants(closed, sources)
-    split = partition(
-        closed.jaxpr,
-        n_forward,
-        constants.variables(*INPUT_KINDS),
-        constants.variables(ConstantArray),
-        constants.cotangents(),
-        len(results.cotangent_avals),
-    )
-    # Inputs that an output overwrites: their memory can be given up.
-    kept = set(split.residual_inputs)
-    written = set(results.written)
-    cells = constants.sources(FixedCell, SlotCell, ArgumentCell)
-    donated = tuple(i for i, cell in enumerate(cells) if cell in written and i not in kept)
-    order = each_in_its_memory(results.written, [cells[i] for i in donated])
-    outputs = split.forward.outvars
-    forward = split.forward.replace(outvars=[*(outputs[o] for o in order), *outputs[len(order) :]])
-    bound = [source.array for source in constants.sources(ConstantArray)]
-    if ranks is not None:  # a part of the text that the ranks compare
-        bound = [np.asarray(x) for x in bound]
-    given_up = [forward.invars[len(bound) + i] for i in donated]
-    executable = compiled(
-        updates_last(forward, given_up, lambda jaxpr: evaluator(jaxpr, bound)),
-        forward,
-        donated,
-        ranks,
-        capture.name,
-        constants.drawn(),
-    )
-    backward: Any = None
-    if split.backward is not None:
-        evaluate = backward_evaluator(split, bound)
-        backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {capture.name}")
-    inputs = constants.inputs([getter for getter, _ in capture.per_call.getters], donated)
-    of_call, of_backward = (
-        Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
-    )
-    if not host().is_default and ranks is None:
-        executable = Placed(executable, to_jax(capture.place or CPU))
-    return Program(
-        forward=executable,
-        inputs=inputs,
-        outputs=_outputs(
-            results, [results.written[o] for o in order], _on_host(forward, results, ranks)
-        ),
-        gradient=Gradient(
-            cotangent_avals=results.cotangent_avals,
-            behind=results.behind,
-            boundary=results.boundary,
-            when=results.when,
-            kept_inputs=tuple(split.residual_inputs),
-            residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
-            executable=backward,
-            words=of_backward,
-        ),
-        words=of_call,
-        generators=Generators(own) if of_call and (own := capture.per_call.generators()) else None,
-        gradient_slots=GradientSlots.of(results.slot_outputs) if of_call else None,
-        guards=_guards(results, capture, inputs, arguments, as_themselves),
-        numbers=results.numbers,
-        prints=results.prints,
-        updates=bool(results.written or results.slot_outputs or results.outside),
-        retrace=results.retrace,
-        capture_seconds=results.capture_seconds,
-        cost=first_calls.whole_program(
-            [forward] if split.backward is None else [forward, split.backward[0]],
-            n_traced,
-            capture.n_made,
-        ),
-        cacheable=results.cacheable,
-        why_not=results.why_not,
-        changes_structure=results.changes_structure,
-    )
+
+    def __init__(
+        self,
+        results: TraceResults,
+        capture: Capture,
+        closed: Any,
+        n_forward: int,
+        sources: dict[int, InputSource],
+        arguments: Sequence[Tensor],
+        as_themselves: Iterable[int],
+    ) -> None:
+        """Collect the guards. ``sources`` has the source of each constant of ``closed`` that is an
+        input, by its id. ``arguments`` are the tensors of the call; those ``as_themselves`` were
+        captured as state from outside too."""
+        self._results = results
+        self._closed, self._n_forward = closed, n_forward
+        self._name, self._ranks = capture.name, capture.ranks
+        self._constants = _Constants(closed, sources)
+        self._inputs = self._constants.inputs([getter for getter, _ in capture.per_call.getters])
+        self._random = capture.per_call.generators()
+        is_placed = not host().is_default and capture.ranks is None
+        #: Where it runs, if JAX's default device is another one.
+        self._device = to_jax(capture.place or CPU) if is_placed else None
+        self.guards = _guards(results, capture, self._inputs, arguments, as_themselves)
+        self.numbers = results.numbers
+        self.cost = first_calls.whole_program(closed.jaxpr, capture.n_made)
+        self._program: Program | None = None
+
+    @property
+    def cacheable(self) -> bool:
+        """Whether it may run again."""
+        return self._results.cacheable
+
+    @property
+    def why_not(self) -> str:
+        """Why it may not."""
+        return self._results.why_not
+
+    @property
+    def changes_structure(self) -> bool:
+        """Whether it may not only because the body changed the structure of modules."""
+        return self._results.changes_structure
+
+    def do_not_keep(self, why: str) -> None:
+        """Mark it as one for this call alone."""
+        self._results.do_not_keep(why)
+        if self._program is not None:
+            self._program = replace(self._program, cacheable=False, why_not=why)
+
+    def numbers_of(self, leaves: Any) -> Any:
+        """Return the numbers of a call, as `Program.numbers_of` does."""
+        return self.numbers.evaluate(leaves) if self.numbers else ()
+
+    def placeholders(
+        self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any
+    ) -> list[Any]:
+        """Return what stands for the inputs of the traced call in a program that is compiled before
+        it is called, and hold none of their arrays any more."""
+        arrays = self._constants.arrays_of_cells(self._closed)
+        arrays += [value.find(arguments, drawn, numbers) for value in self._inputs.values]
+        self._closed = self._constants.without_arrays(self._closed)
+        return list(map(abstract, arrays))
+
+    def program(self) -> Program:
+        """Build the program: once, by one thread."""
+        if self._program is None:
+            self._program = self._built()
+        return self._program
+
+    def _built(self) -> Program:
+        """Lift the jaxpr's constants to inputs, and cut the backward off."""
+        results, constants, ranks = self._results, self._constants, self._ranks
+        closed, outside = self._closed, constants.outside()
+        agreed = agreement(closed, outside.cotangents, ranks)
+        closed, n_forward, sites, *words = checked(
+            closed, self._n_forward, outside.cotangents, agreed
+        )
+        if ranks is None:  # what the ranks compare stays as it is
+            closed = rolled(closed, outside, self._name)
+        constants.add_of(closed)
+        split = partition(
+            closed.jaxpr,
+            n_forward,
+            constants.variables(*INPUT_KINDS),
+            constants.variables(ConstantArray),
+            constants.cotangents(),
+            len(results.cotangent_avals),
+        )
+        # Inputs that an output overwrites: their memory can be given up.
+        kept = set(split.residual_inputs)
+        written = set(results.written)
+        cells = constants.sources(FixedCell, SlotCell, ArgumentCell)
+        donated = tuple(i for i, cell in enumerate(cells) if cell in written and i not in kept)
+        order = each_in_its_memory(results.written, [cells[i] for i in donated])
+        outputs = split.forward.outvars
+        outvars = [*(outputs[o] for o in order), *outputs[len(order) :]]
+        forward = split.forward.replace(outvars=outvars)
+        bound = [source.array for source in constants.sources(ConstantArray)]
+        if ranks is not None:  # a part of the text that the ranks compare
+            bound = [np.asarray(x) for x in bound]
+        given_up = [forward.invars[len(bound) + i] for i in donated]
+        executable = compiled(
+            updates_last(forward, given_up, lambda jaxpr: evaluator(jaxpr, bound)),
+            forward,
+            donated,
+            ranks,
+            self._name,
+            constants.drawn(),
+        )
+        backward: Any = None
+        if split.backward is not None:
+            evaluate = backward_evaluator(split, bound)
+            backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {self._name}")
+        of_call, of_backward = (
+            Words(self._name, sites, targets.is_cpu()) if has else None for has in words
+        )
+        if self._device is not None:
+            executable = Placed(executable, self._device)
+        parts = [forward] if split.backward is None else [forward, split.backward[0]]
+        return Program(
+            forward=executable,
+            inputs=replace(self._inputs, donated=donated),
+            outputs=_outputs(
+                results, [results.written[o] for o in order], _on_host(forward, results, ranks)
+            ),
+            gradient=Gradient(
+                cotangent_avals=results.cotangent_avals,
+                behind=results.behind,
+                boundary=results.boundary,
+                when=results.when,
+                kept_inputs=tuple(split.residual_inputs),
+                residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
+                executable=backward,
+                words=of_backward,
+            ),
+            words=of_call,
+            generators=Generators(self._random) if of_call and self._random else None,
+            gradient_slots=GradientSlots.of(results.slot_outputs) if of_call else None,
+            guards=self.guards,
+            numbers=results.numbers,
+            prints=results.prints,
+            updates=bool(results.written or results.slot_outputs or results.outside),
+            retrace=results.retrace,
+            capture_seconds=results.capture_seconds,
+            cost=self.cost.of_parts(parts),
+            cacheable=results.cacheable,
+            why_not=results.why_not,
+            changes_structure=results.changes_structure,
+        )
 
 
 def _on_host(forward: Any, results: TraceResults, ranks: Any) -> frozenset[int]:
@@ -441,11 +499,43 @@ class _Constants:
     """The constants of a jaxpr, grouped by what they are."""
 
     def __init__(self, closed: Any, sources: dict[int, InputSource]) -> None:
-        #: By kind: the source, the variable and the array of each.
+        #: By kind: the source, the variable and the aval of each.
         self._of: dict[type[InputSource], list[tuple[Any, Any, Any]]] = {}
+        self._known: set[Any] = set()
+        self._add(closed, sources)
+
+    def _add(self, closed: Any, sources: Mapping[int, InputSource]) -> None:
         for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-            source = sources.get(id(array)) or ConstantArray(array)
-            self._of.setdefault(type(source), []).append((source, variable, array))
+            if variable not in self._known:
+                self._known.add(variable)
+                source = sources.get(id(array)) or ConstantArray(array)
+                self._of.setdefault(type(source), []).append((source, variable, _aval(array)))
+
+    def add_of(self, closed: Any) -> None:
+        """Add the constants that a jaxpr made of this one has besides."""
+        self._add(closed, {})
+
+    def arrays_of_cells(self, closed: Any) -> list[Any]:
+        """Return the arrays of the inputs that are cells, in their order."""
+        given = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+        return [given[v] for v in self.variables(FixedCell, SlotCell, ArgumentCell)]
+
+    def without_arrays(self, closed: Any) -> Any:
+        """Return the jaxpr without the arrays of its inputs, which take no memory then."""
+        inputs = {v: aval for _, v, aval in self._all(k for k in self._of if k != ConstantArray)}
+        consts = [
+            np.broadcast_to(np.zeros((), inputs[v].dtype), inputs[v].shape) if v in inputs else c
+            for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+        ]
+        return close(closed.jaxpr, consts)
+
+    def outside(self) -> Outside:
+        """Return which of them are state, and which cotangents."""
+        everything = self._all(self._of)
+        return Outside(
+            frozenset(v for source, v, _ in everything if source.is_state),
+            frozenset(v for source, v, _ in everything if isinstance(source, CotangentInput)),
+        )
 
     def _all(self, kinds: Iterable[type[InputSource]]) -> list[tuple[Any, Any, Any]]:
         return [entry for kind in kinds for entry in self._of.get(kind, ())]
@@ -465,27 +555,16 @@ class _Constants:
         found = self.sources(*INPUT_KINDS)
         return frozenset(i for i, source in enumerate(found) if isinstance(source, PerCallValue))
 
-    def inputs(self, getters: list[Callable[[], Any]], donated: tuple[int, ...]) -> Inputs:
+    def inputs(self, getters: list[Callable[[], Any]]) -> Inputs:
         return Inputs(
             cells=[source.storage for source in self.sources(FixedCell)],
             moving=self.sources(SlotCell, ArgumentCell),
             getters=getters,
             values=self.sources(PerCallValue, TracedNumber, ViewOffset),
-            avals=[_aval(array) for _, _, array in self._all(INPUT_KINDS)],
+            avals=[aval for _, _, aval in self._all(INPUT_KINDS)],
             sources=self.sources(*INPUT_KINDS),
-            donated=donated,
+            donated=(),
         )
-
-
-def _outside(closed: Any, sources: dict[int, InputSource]) -> Outside:
-    state, cotangents = set(), set()
-    for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-        source = sources.get(id(array))
-        if source is not None and source.is_state:
-            state.add(variable)
-        elif isinstance(source, CotangentInput):
-            cotangents.add(variable)
-    return Outside(frozenset(state), frozenset(cotangents))
 
 
 def _aval(array: Any) -> Any:

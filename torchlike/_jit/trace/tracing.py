@@ -171,7 +171,7 @@ class Tracing:
             original = t._storage
             storage = storages.get(id(original))
             if storage is None:
-                array = original.concrete()
+                array = self.capture.cells.concrete(original)
                 special = original.is_placed or original.is_ordinary
                 storage = original.alike(array) if special else Storage(array)
                 storages[id(original)] = storage

@@ -186,27 +186,42 @@ class WholeProgram(NamedTuple):
         a call so long, that nobody would notice."""
         if self.equations <= _SMALL or self.compiling <= 2 * self.eagerly:
             return 0
-        return min(math.ceil(_MEANWHILE * self.compiling / self.eagerly), _MOST_MEANWHILE)
+        return self._calls(self.compiling)
+
+    @property
+    def least_meanwhile(self) -> int:
+        """How many eager calls take as long as compiling the smallest program: so many are made in
+        any case, whatever comes out of rolling up its loops."""
+        return self._calls(_WHOLE)
+
+    def _calls(self, compiling: float) -> int:
+        return max(1, min(math.ceil(_MEANWHILE * compiling / self.eagerly), _MOST_MEANWHILE))
+
+    def of_parts(self, parts: Sequence[Any]) -> WholeProgram:
+        """Return the cost of the program once it is these jaxprs (its forward, and its backward if
+        there is one), whose loops are rolled up."""
+        return WholeProgram(*_compiling(parts), self.eagerly)
 
 
-def whole_program(parts: Sequence[Any], traced: int, calls: int) -> WholeProgram:
-    """Return the cost of a program of these jaxprs (its forward, and its backward if there is one).
+def whole_program(traced: Any, calls: int) -> WholeProgram:
+    """Return the cost of a program of this jaxpr, which was captured of so many operations
+    (``calls``)."""
+    n, compiling = _compiling([traced])
+    eagerly = _EAGER_WORK * _cost(traced, int, 0)[0] + _EAGER_CALL * calls + _EAGER_EQUATION * n
+    return WholeProgram(n, compiling, eagerly)
 
-    ``traced``: how many equations it had before loops were rolled up; ``calls``: of how many
-    operations it was captured.
-    """
-    work, n, turned, convolutions = 0.0, 0, 0, 0
+
+def _compiling(parts: Sequence[Any]) -> tuple[int, float]:
+    """Return how many equations some jaxprs have, and what XLA takes for them."""
+    n = turned = convolutions = 0
     for part in parts:
-        work += _cost(part, int, 0)[0]
         for eqn in walk(part):
             n += 1
             convolutions += eqn.primitive.name == "conv_general_dilated"
             if eqn.primitive.name in LOOPS:
                 turned += sum(1 for sub in subjaxprs(eqn) for _ in walk(sub))
     compiling = _WHOLE + _WHOLE_EQUATION * n
-    compiling += _WHOLE_IN_LOOP * turned + _WHOLE_CONVOLUTION * convolutions
-    eagerly = _EAGER_WORK * work + _EAGER_CALL * calls + _EAGER_EQUATION * max(n, traced)
-    return WholeProgram(n, compiling, eagerly)
+    return n, compiling + _WHOLE_IN_LOOP * turned + _WHOLE_CONVOLUTION * convolutions
 
 
 def _operations(eqn: Any) -> int:
