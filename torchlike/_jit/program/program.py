@@ -340,6 +340,8 @@ def build(
         capture.name,
         constants.drawn(),
     )
+    if not (results.written or words[0] or split.backward or ranks):
+        executable = first_calls.by_numpy_where_dear(executable, forward, bound, capture.name)
     backward: Any = None
     if split.backward is not None:
         evaluate = backward_evaluator(split, bound)

@@ -312,7 +312,7 @@ def _is_of_last(eqn: SlotEquation) -> bool:
 
 def _reshaping(eqn: Equation) -> Callable[..., Any]:
     sizes = beside_ones(eqn)
-    return lambda x: np.reshape(x, sizes)
+    return lambda x: x.reshape(sizes)
 
 
 def _bytes(avals: list[Any]) -> int:
