@@ -402,6 +402,8 @@ class Draft:
             self._name,
             constants.drawn(),
         )
+        if not (results.written or words[0] or split.backward or ranks):
+            executable = first_calls.by_numpy_where_dear(executable, forward, bound, self._name)
         backward: Any = None
         if split.backward is not None:
             evaluate = backward_evaluator(split, bound)

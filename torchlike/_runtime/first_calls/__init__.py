@@ -24,6 +24,7 @@ from torchlike._runtime.first_calls.jit import (
     takes,
 )
 from torchlike._runtime.first_calls.settings import by_numpy, thread
+from torchlike._runtime.first_calls.whole_programs import by_numpy_where_dear
 
 __all__ = [
     "DECLINED",
@@ -32,6 +33,7 @@ __all__ = [
     "FormTemplate",
     "WholeProgram",
     "by_numpy",
+    "by_numpy_where_dear",
     "call",
     "defer",
     "is_brief",

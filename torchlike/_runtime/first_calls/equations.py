@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._runtime.first_calls.rules import NoNumpyRule
+from torchlike._runtime.first_calls.rules import RULES, Equation, NoNumpyRule
 from torchlike._runtime.jax_private.equations import called
 from torchlike._runtime.jax_private.jaxprs import is_literal, opened
 
@@ -93,7 +93,7 @@ class SlotEquations:
             if same is not None:
                 slots.update(zip(eqn.outvars, same, strict=True))
                 continue
-            targets = [self._new() for _ in eqn.outvars]
+            targets = [self._new(self._number(eqn, sources)) for _ in eqn.outvars]
             slots.update(zip(eqn.outvars, targets, strict=True))
             self._equations.append(
                 SlotEquation(
@@ -117,10 +117,22 @@ class SlotEquations:
         self._add_all(jaxpr, slots)
         return [self._slot(v, slots) for v in jaxpr.outvars]
 
+    def _number(self, eqn: Any, sources: list[int]) -> np.ndarray | None:
+        """Return the result of an equation between known numbers; None of any other."""
+        values = [self.values[k] for k in sources]
+        name = eqn.primitive.name
+        if name not in _OF_NUMBERS or any(v is None or v.ndim for v in values):
+            return None
+        avals = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+        return np.asarray(RULES[name](Equation(eqn.params, *avals, _no_evaluator))(*values))
+
     def _unchanged(self, eqn: Any, sources: list[int]) -> Sequence[int] | None:
         """Return the slots of the operands that an equation returns as they are; None for any
         other."""
         name = eqn.primitive.name
+        if name == "select_n":
+            which = self.values[sources[0]]
+            return None if which is None or which.ndim else [sources[1 + int(which)]]
         if name in ("stop_gradient", "copy", "copy_p", "optimization_barrier"):
             return sources
         if name == "convert_element_type":
@@ -141,6 +153,13 @@ class SlotEquations:
         return None
 
 
+def _no_evaluator(closed: Any) -> Any:
+    raise AssertionError("no equation between numbers runs a program")
+
+
+#: Equations between numbers that are known (a factor that is 1, its dtype) whose results decide
+#: whether others change anything.
+_OF_NUMBERS = frozenset(("convert_element_type", "eq", "ne"))
 #: Operands, by position, of which a number leaves the other operand as it is.
 _NEUTRAL: dict[str, tuple[tuple[int, float], ...]] = {
     "mul": ((0, 1), (1, 1)),

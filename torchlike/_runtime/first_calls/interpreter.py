@@ -88,8 +88,13 @@ class EvaluationPlan:
         self._steps: list[_Step | _Open] = []
         eqns = flat.needed()
         lazy = self._broadcast_later(eqns)
+        same: dict[int, int] = {}
         for eqn in eqns:
-            self._add(eqn, id(eqn) in lazy)
+            if id(eqn) in lazy and _is_of_last(eqn):
+                same[eqn.targets[0]] = same.get(eqn.sources[0], eqn.sources[0])
+                continue
+            sources = [same.get(k, k) for k in eqn.sources]
+            self._add(eqn._replace(sources=sources), id(eqn) in lazy)
         self._find_dead()
 
     def __len__(self) -> int:
@@ -298,9 +303,16 @@ def _unknown(*arrays: Any) -> Any:
     raise AssertionError("a step whose sizes are not known")
 
 
+def _is_of_last(eqn: SlotEquation) -> bool:
+    """Return whether a broadcast operand has the last dimensions of the result: its readers need it
+    in no other shape."""
+    rank, n = len(eqn.results[0].shape), len(eqn.operands[0].shape)
+    return tuple(eqn.params["broadcast_dimensions"]) == tuple(range(rank - n, rank))
+
+
 def _reshaping(eqn: Equation) -> Callable[..., Any]:
     sizes = beside_ones(eqn)
-    return lambda x: np.reshape(x, sizes)
+    return lambda x: x.reshape(sizes)
 
 
 def _bytes(avals: list[Any]) -> int:

@@ -51,8 +51,8 @@ host = functools.cache(Host)
 
 #: A context in which NumPy tells of no overflow or division by zero: ``np.errstate`` takes 0.5 µs
 #: to enter and leave, a context 0.06. Copies of it are entered, each by one call at a time.
-_SILENT = contextvars.Context()
-_SILENT.run(functools.partial(np.seterr, all="ignore"))
+SILENT = contextvars.Context()
+SILENT.run(functools.partial(np.seterr, all="ignore"))
 
 
 class InterpreterProgram:
@@ -127,7 +127,7 @@ class InterpreterProgram:
         """Make the function for these sizes. Raises NoNumpyRule where a rule cannot be had for
         them."""
         self.function = plan.function(self.sizes)
-        self._enter = _SILENT.copy().run
+        self._enter = SILENT.copy().run
 
     def with_ones(self, leaves: list[Any]) -> InterpreterProgram:
         """Return the program for calls whose operands are 1 where those of ``leaves`` are: a

@@ -3,11 +3,12 @@ flatten, unflatten."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._core import dtypes, errors, views
+from torchlike._core import dtypes, errors, modes, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import ints, require_tensor
 from torchlike._core.views import step
@@ -54,6 +55,23 @@ def reshaped(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], name: st
     return make_view(t, step(views.Reshape, size, stride), (), name)
 
 
+def _found(t: Tensor, wanted: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Return the shape of a view for which ``wanted`` asks, and its strides; None where those of
+    the tensor do not allow it."""
+    size, stride, _ = t._geometry
+    # While a program is traced its sizes may be symbols, whose comparisons are noted each time.
+    find = _shape_and_strides if modes.current.capture is None else _shape_and_strides.__wrapped__
+    return find(size, stride, wanted)
+
+
+@functools.lru_cache(4096)
+def _shape_and_strides(
+    size: tuple[int, ...], stride: tuple[int, ...], wanted: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    new = infer_size(wanted, math.prod(size))
+    return new, views.view_strides(size, stride, new)
+
+
 def view_or_none(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor | None:
     """Return the view of this (complete) shape, or None where strides do not allow it."""
     size, stride, _ = t._geometry
@@ -77,11 +95,10 @@ def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Ten
     if dtype is not None or (len(shape) == 1 and dtypes.is_argument(shape[0])):
         return _view_dtype(input, dtypes.from_argument(dtype or shape[0]))
     wanted = shape_arguments(shape if size is None else (size,), "view", "size")
-    new = infer_size(wanted, input.numel())
-    found = view_or_none(input, new, "ViewBackward0")
-    if found is None:
+    new, strides = _found(input, wanted)
+    if strides is None:
         raise RuntimeError(errors.VIEW_INCOMPATIBLE)
-    return found
+    return reshaped(input, new, strides, "ViewBackward0")
 
 
 def _check_bits(
@@ -159,16 +176,16 @@ def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
         "reshape",
         "shape",
     )
-    new = infer_size(given, input.numel())
-    name = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
-    found = view_or_none(input, new, name)
-    if found is None:
-        found = view_or_none(input.clone(memory_format=None), new, "UnsafeViewBackward0")
-        assert found is not None
-        # A fresh copy: PyTorch's _unsafe_view is no view to the user. Its own history says whether
-        # it needs gradients, no longer the base.
-        found._base = None
-        found._requires_grad = found._node is not None
+    new, strides = _found(input, given)
+    if strides is not None:
+        name = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
+        return reshaped(input, new, strides, name)
+    found = view_or_none(input.clone(memory_format=None), new, "UnsafeViewBackward0")
+    assert found is not None
+    # A fresh copy: PyTorch's _unsafe_view is no view to the user. Its own history says whether
+    # it needs gradients, no longer the base.
+    found._base = None
+    found._requires_grad = found._node is not None
     return found
 
 

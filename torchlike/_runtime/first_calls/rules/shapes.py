@@ -25,10 +25,10 @@ def _broadcast_in_dim(eqn: Equation) -> Callable[..., Any]:
         raise NoNumpyRule("broadcast_in_dim with sizes that are values")
     shape, sizes = eqn.shape, beside_ones(eqn)
     if sizes == shape:
-        return lambda x: np.reshape(x, shape)
+        return lambda x: x.reshape(shape)
     if sizes == eqn.operands[0].shape:
         return lambda x: np.broadcast_to(x, shape)
-    return lambda x: np.broadcast_to(np.reshape(x, sizes), shape)
+    return lambda x: np.broadcast_to(x.reshape(sizes), shape)
 
 
 @rule("reshape", "squeeze", "expand_dims")
@@ -38,7 +38,7 @@ def _reshape(eqn: Equation) -> Callable[..., Any]:
     order = eqn.params.get("dimensions") if "new_sizes" in eqn.params else None
     if order is not None:
         return lambda x: x.transpose(order).reshape(shape)
-    return lambda x: np.reshape(x, shape)
+    return lambda x: x.reshape(shape)
 
 
 @rule("transpose")
