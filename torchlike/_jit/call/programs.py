@@ -18,6 +18,7 @@ from torchlike._jit.call.recompile_messages import Recompiles, key_difference, p
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
 from torchlike._jit.guards.keys import ObjectKey, Opened, without_objects, without_sizes
 from torchlike._jit.program.program import Program
+from torchlike._jit.program.shared_blocks import Compilation
 from torchlike._runtime import background, first_calls, progress
 from torchlike._runtime.first_calls.statistics import CompiledMeanwhile, meanwhile
 
@@ -216,17 +217,16 @@ def of_options(options: Any) -> int | None:
 
 
 class Pending:
-    """A program that is being compiled, and how many calls of its kind run eagerly.
-
-    ``work`` compiles it, in any thread.
-    """
+    """A program that is being compiled, and how many calls of its kind run eagerly."""
 
     def __init__(
-        self, name: str, program: Program, work: Callable[[], None], calls: int, most: int
+        self, name: str, program: Program, compilation: Compilation, calls: int, most: int
     ) -> None:
         self.program = program
         self.record = CompiledMeanwhile(name, program.cost.equations, most, calls)
+        compilation.note(self.record)
         meanwhile.append(self.record)
+        work = compilation.work
         what = f"compiling {name} in the background: {program.cost.equations:,} equations"
         self._compilation = background.submit(functools.partial(self._compile, what, work), name)
 
@@ -407,8 +407,10 @@ class WarmUp:
         self._cache.latest_key = key
         self._tracer.say_recorded(run)
         asked.unknown = 0
-        work = program.compiling(call.tensors, drawn, numbers)
-        pending = Pending(self._tracer.name, program, work, made, max(calls, made))
+        compilation = program.compiling(call.tensors, drawn, numbers)
+        if self.calls is None:
+            calls = program.cost.calls_while(compilation.compiling)
+        pending = Pending(self._tracer.name, program, compilation, made, max(calls, made))
         self._keys.setdefault(key, _Calls()).pending.insert(0, pending)
         self._cache.expect(key)
         return True

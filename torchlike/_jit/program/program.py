@@ -54,8 +54,14 @@ from torchlike._jit.program.delivery import (
 )
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
+from torchlike._jit.program.shared_blocks import Compilation, Tiers, compilation
 from torchlike._jit.program.undoing import Generators, GradientSlots
-from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
+from torchlike._jit.trace.backward import (
+    backward_evaluator,
+    evaluator,
+    flattening,
+    partition,
+)
 from torchlike._jit.trace.outputs import TraceResults
 from torchlike._runtime import first_calls, targets
 from torchlike._runtime.first_calls.program import host
@@ -195,21 +201,20 @@ class Program:
         kept = [arrays[i] for i in self.gradient.kept_inputs]
         return Run(outputs, kept, arrays, arguments, drawn or (), undo)
 
-    def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
-        """Return a function that compiles the program, in any thread, for calls like one with these
-        inputs. It holds none of their arrays."""
+    def compiling(
+        self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any
+    ) -> Compilation:
+        """Return how the program is compiled, in any thread, for calls like one with these inputs:
+        where that pays as blocks, by which it runs from then on. Holds none of their arrays."""
         arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
         arrays += [value.find(arguments, drawn, numbers) for value in self.inputs.values]
         inputs, gradient = list(map(abstract, arrays)), self.gradient
-
-        def work() -> None:
-            self.forward.lower(*inputs).compile()
-            if gradient.executable is not None:
-                kept = [inputs[i] for i in gradient.kept_inputs]
-                residuals = tuple(gradient.residual_avals), tuple(kept)
-                gradient.executable.lower(residuals, tuple(gradient.cotangent_avals)).compile()
-
-        return work
+        executables: list[tuple[Any, Sequence[Any]]] = [(self.forward, inputs)]
+        if gradient.executable is not None:
+            kept = [inputs[i] for i in gradient.kept_inputs]
+            residuals = tuple(gradient.residual_avals), tuple(kept)
+            executables.append((gradient.executable, (residuals, tuple(gradient.cotangent_avals))))
+        return compilation(executables, self.cost.compiling)
 
 
 def _copied(array: Any) -> jax.Array:
@@ -344,6 +349,17 @@ def build(
     if split.backward is not None:
         evaluate = backward_evaluator(split, bound)
         backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {capture.name}")
+    cost = first_calls.whole_program(
+        [forward] if split.backward is None else [forward, split.backward[0]],
+        n_traced,
+        capture.n_made,
+    )
+    if cost.calls_meanwhile and ranks is None and host().is_default:  # long to compile
+        executable = Tiers(executable, forward, donated, bound, capture.name)
+        if split.backward is not None:
+            jaxpr, used = split.backward
+            name = f"backward of {capture.name}"
+            backward = Tiers(backward, jaxpr, (), bound, name, flattening(used))
     inputs = constants.inputs([getter for getter, _ in capture.per_call.getters], donated)
     of_call, of_backward = (
         Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
@@ -375,11 +391,7 @@ def build(
         updates=bool(results.written or results.slot_outputs or results.outside),
         retrace=results.retrace,
         capture_seconds=results.capture_seconds,
-        cost=first_calls.whole_program(
-            [forward] if split.backward is None else [forward, split.backward[0]],
-            n_traced,
-            capture.n_made,
-        ),
+        cost=cost,
         cacheable=results.cacheable,
         why_not=results.why_not,
         changes_structure=results.changes_structure,

@@ -55,6 +55,13 @@ _SMALL = 600
 #: call comes, mostly. And so many at most.
 _MEANWHILE = 1.25
 _MOST_MEANWHILE = 1000
+#: What XLA takes for one of many blocks of a program, beside its equations; what a run of one takes,
+#: and an array that it is given or gives.
+_BLOCK = 2e8
+_PLACE, _PASSED = 1e5, 4e3
+#: Blocks are not worth it that take more than this share of what the whole program takes to
+#: compile; and that not, where less than this share of a call goes into handing arrays on.
+_BLOCKS_SHARE, _WORTH_WHOLE = 0.6, 0.1
 #: Operations of the smallest program that XLA hands to another thread.
 _AT_ONCE = 1000
 #: Equations whose work is not the size of their arrays, or nobody knows it.
@@ -186,7 +193,11 @@ class WholeProgram(NamedTuple):
         a call so long, that nobody would notice."""
         if self.equations <= _SMALL or self.compiling <= 2 * self.eagerly:
             return 0
-        return min(math.ceil(_MEANWHILE * self.compiling / self.eagerly), _MOST_MEANWHILE)
+        return self.calls_while(self.compiling)
+
+    def calls_while(self, compiling: float) -> int:
+        """Return how many eager calls take as long as what takes ``compiling``."""
+        return min(math.ceil(_MEANWHILE * compiling / self.eagerly), _MOST_MEANWHILE)
 
 
 def whole_program(parts: Sequence[Any], traced: int, calls: int) -> WholeProgram:
@@ -195,18 +206,75 @@ def whole_program(parts: Sequence[Any], traced: int, calls: int) -> WholeProgram
     ``traced``: how many equations it had before loops were rolled up; ``calls``: of how many
     operations it was captured.
     """
-    work, n, turned, convolutions = 0.0, 0, 0, 0
-    for part in parts:
-        work += _cost(part, int, 0)[0]
-        for eqn in walk(part):
-            n += 1
-            convolutions += eqn.primitive.name == "conv_general_dilated"
-            if eqn.primitive.name in LOOPS:
-                turned += sum(1 for sub in subjaxprs(eqn) for _ in walk(sub))
-    compiling = _WHOLE + _WHOLE_EQUATION * n
-    compiling += _WHOLE_IN_LOOP * turned + _WHOLE_CONVOLUTION * convolutions
+    work = sum(_cost(part, int, 0)[0] for part in parts)
+    n, compiling = map(sum, zip(*map(_compiling, parts), strict=True))
     eagerly = _EAGER_WORK * work + _EAGER_CALL * calls + _EAGER_EQUATION * max(n, traced)
-    return WholeProgram(n, compiling, eagerly)
+    return WholeProgram(n, _WHOLE + compiling, eagerly)
+
+
+def _compiling(jaxpr: Any) -> tuple[int, float]:
+    """Return how many equations a program has, those within others among them, and what XLA takes
+    for them."""
+    n, cost = 0, 0.0
+    for eqn in walk(jaxpr):
+        n += 1
+        cost += _WHOLE_EQUATION
+        if eqn.primitive.name == "conv_general_dilated":
+            cost += _WHOLE_CONVOLUTION
+        elif eqn.primitive.name in LOOPS:
+            cost += _WHOLE_IN_LOOP * sum(1 for sub in subjaxprs(eqn) for _ in walk(sub))
+    return n, cost
+
+
+class SharedBlocksCost(NamedTuple):
+    """What a program is thought to cost that runs as blocks of which equal ones share executables,
+    in units.
+
+    Attributes:
+      compiling: what XLA takes to compile the distinct blocks.
+      whole: what it takes to compile the program as one.
+      work: what a call takes, without that of handing arrays from block to block.
+      passing: what that takes.
+    """
+
+    compiling: float
+    whole: float
+    work: float
+    passing: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether the blocks are compiled much sooner than the whole program."""
+        return self.compiling <= _BLOCKS_SHARE * self.whole
+
+    @property
+    def whole_begins(self) -> int | None:
+        """After how many calls compiling the whole program begins: when those have taken as long as
+        it will, so that at most as much again is lost. None where it would not be faster."""
+        if self.passing < _WORTH_WHOLE * self.work:
+            return None
+        return math.ceil(self.whole / (self.work + self.passing))
+
+    @property
+    def whole_from(self) -> int | None:
+        """After how many calls the whole program is used."""
+        begins = self.whole_begins
+        if begins is None:
+            return None
+        return begins + math.ceil(_MEANWHILE * self.whole / (self.work + self.passing))
+
+
+def shared_blocks(jaxpr: Any, plan: Any) -> SharedBlocksCost:
+    """Return the cost of a program that runs by the blocks of a plan (`blocks.plan.Plan`)."""
+    compiling = sum(_BLOCK + _compiling(block.jaxpr)[1] for block in plan.blocks)
+    arrays = sum(len(place.inputs) + len(place.outputs) for place in plan.places)
+    made = sum(math.prod(a.shape) for a in plan.avals[len(jaxpr.invars) :])
+    return SharedBlocksCost(
+        compiling,
+        _WHOLE + _compiling(jaxpr)[1],
+        _EAGER_WORK * _cost(jaxpr, int, 0)[0],
+        _PLACE * len(plan.places) + _PASSED * arrays + made,
+    )
 
 
 def _operations(eqn: Any) -> int:
