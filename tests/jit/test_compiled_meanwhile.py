@@ -12,6 +12,7 @@ import torchlike as torch
 from torchlike import nn
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call import programs
+from torchlike._jit.program.shared_blocks import Compilation
 from torchlike._runtime import background, progress
 from torchlike._runtime.first_calls import cost
 
@@ -231,7 +232,7 @@ def test_an_error_of_the_compiler_is_raised_by_the_call_that_takes_over(monkeypa
         def work():
             raise RuntimeError("no code for this")
 
-        return work
+        return Compilation(work, 1e12, [])
 
     monkeypatch.setattr("torchlike._jit.program.program.Program.compiling", broken)
     f = torch.jit(long)

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import torchlike as torch
+from torchlike._jit.program.shared_blocks import Compilation
 from torchlike._runtime import background
 
 
@@ -85,7 +86,7 @@ def test_an_error_of_xla_is_raised_by_the_call_that_waits(monkeypatch):
         def work():
             raise RuntimeError("no code for this")
 
-        return work
+        return Compilation(work, 0.0, [])
 
     monkeypatch.setattr("torchlike._jit.program.program.Program.compiling", broken)
     f = torch.jit(lambda x: x + 1, warmup=2)

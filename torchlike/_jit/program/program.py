@@ -54,7 +54,12 @@ from torchlike._jit.program.delivery import (
 )
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
-from torchlike._jit.program.shared_blocks import Compilation, Tiers, compilation
+from torchlike._jit.program.shared_blocks import (
+    Compilation,
+    Tiers,
+    compilation,
+    may_be_shared,
+)
 from torchlike._jit.program.undoing import Generators, GradientSlots
 from torchlike._jit.trace.backward import (
     backward_evaluator,
@@ -354,7 +359,7 @@ def build(
         n_traced,
         capture.n_made,
     )
-    if cost.calls_meanwhile and ranks is None and host().is_default:  # long to compile
+    if ranks is None and may_be_shared(cost):
         executable = Tiers(executable, forward, donated, bound, capture.name)
         if split.backward is not None:
             jaxpr, used = split.backward

@@ -18,12 +18,21 @@ from torchlike._core.storage import device_array
 from torchlike._jit.program.delivery import abstract
 from torchlike._jit.program.donation import updates_last
 from torchlike._jit.trace.backward import evaluator
-from torchlike._runtime import background, first_calls, interrupts
+from torchlike._runtime import background, first_calls, interrupts, targets
 from torchlike._runtime.blocks.plan import Block, Place, Plan, planned
+from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.first_calls.statistics import CompiledMeanwhile
 from torchlike._runtime.jax_private.jaxprs import is_literal
 from torchlike._runtime.rolling.writing import written
 from torchlike._runtime.scheduling import compiled
+
+
+def may_be_shared(cost: first_calls.WholeProgram) -> bool:
+    """Return whether a program takes so long to compile that blocks may pay. On the CPU, and in one
+    process: an accelerator waits for Python between blocks, and what processes may mix is checked
+    for a program as a whole."""
+    is_here = host().is_default and targets.runs_on_cpu() and jax.process_count() == 1
+    return bool(cost.calls_meanwhile) and is_here
 
 
 class Tiers:
@@ -69,7 +78,10 @@ class Tiers:
 
         def run(*args: Any) -> Any:
             flat = self._flatten(*args)
-            if follows.is_due() or any(isinstance(x, core.Tracer) for x in flat):
+            if any(isinstance(x, core.Tracer) for x in flat):  # within a trace of JAX's own
+                return self._whole(*args)
+            if follows.is_due():
+                self._run = self._whole
                 return self._whole(*args)
             return blocks(flat)
 
