@@ -8,7 +8,7 @@ blocks have taken as long as compiling it will, and is used from a call on that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +19,7 @@ from torchlike._jit.program.delivery import abstract
 from torchlike._jit.program.donation import updates_last
 from torchlike._jit.trace.backward import evaluator
 from torchlike._runtime import background, first_calls, interrupts, targets
-from torchlike._runtime.blocks.plan import Block, Place, Plan, planned
+from torchlike._runtime.blocks.plan import UNUSED, BlockPlace, BlockPlan, ProgramBlock, planned
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.first_calls.statistics import CompiledMeanwhile
 from torchlike._runtime.jax_private.jaxprs import is_literal
@@ -65,7 +65,7 @@ class Tiers:
     def __call__(self, *args: Any) -> Any:
         return self._run(*args)
 
-    def share(self, arguments: Sequence[Any]) -> Shared | None:
+    def share(self, arguments: Sequence[Any]) -> SharedTier | None:
         """Run by shared blocks from now on, and return what compiles them and the whole program,
         for calls with such arguments (`delivery.abstract`). None where blocks would not pay."""
         if any(len(s.device_set) > 1 for x in jax.tree.leaves(arguments) if (s := _sharding(x))):
@@ -87,10 +87,10 @@ class Tiers:
 
         self._run = run
         flat = self._flatten(*arguments)
-        return Shared(lambda: blocks.compile(flat), blocks, cost, follows)
+        return SharedTier(lambda: blocks.compile(flat), blocks, cost, follows)
 
 
-class Shared(NamedTuple):
+class SharedTier(NamedTuple):
     """An executable that runs by shared blocks.
 
     Attributes:
@@ -145,7 +145,7 @@ class SharedBlocks:
       plan: which there are.
     """
 
-    def __init__(self, plan: Plan, bound: Sequence[Any], name: str) -> None:
+    def __init__(self, plan: BlockPlan, bound: Sequence[Any], name: str) -> None:
         self.plan = plan
         self._calls = [_compiled(b, f"{name}, block {i}") for i, b in enumerate(plan.blocks)]
         #: The program's leading inputs, and where its arguments end.
@@ -154,15 +154,13 @@ class SharedBlocks:
 
     def compile(self, arguments: Sequence[Any]) -> None:
         """Compile each block, for a call with these arguments (`delivery.abstract`)."""
-        values: list[Any] = [*map(abstract, self._bound), *arguments]
-        values += [None] * (len(self.plan.avals) + 1 - len(values))
+        values = self._values(map(abstract, self._bound), arguments)
         done = set()
         for place in self.plan.places:
             given = [values[i] for i in place.inputs]
             where = next((s for x in given if (s := _sharding(x))), None)
             for i in place.outputs:
-                aval = self.plan.avals[i] if i < len(self.plan.avals) else None
-                values[i] = None if aval is None else _placeholder(aval, where)
+                values[i] = None if i == UNUSED else _placeholder(self.plan.avals[i], where)
             signature = place.block, tuple(map(_signature, given))
             if signature not in done:
                 done.add(signature)
@@ -170,8 +168,7 @@ class SharedBlocks:
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         """Run all blocks. Arrays that no later block needs are given up at once."""
-        values = [*self._bound, *arguments]
-        values += [None] * (len(self.plan.avals) + 1 - len(values))
+        values = self._values(self._bound, arguments)
         with interrupts.put_off():  # what was given up is nowhere, until outputs are delivered
             for place in self.plan.places:
                 self._run(place, values)
@@ -180,7 +177,12 @@ class SharedBlocks:
             outputs[i] = written(literal)
         return outputs
 
-    def _run(self, place: Place, values: list[Any]) -> None:
+    def _values(self, bound: Iterable[Any], arguments: Sequence[Any]) -> list[Any]:
+        """Return a list with a place for each value of the plan, and the last one for `UNUSED`."""
+        values = [*bound, *arguments]
+        return values + [None] * (len(self.plan.avals) + 1 - len(values))
+
+    def _run(self, place: BlockPlace, values: list[Any]) -> None:
         found = self._calls[place.block](*[values[i] for i in place.inputs])
         for i, array in zip(place.outputs, found, strict=True):
             values[i] = array
@@ -188,7 +190,7 @@ class SharedBlocks:
             values[i] = None
 
 
-def _compiled(block: Block, name: str) -> Any:
+def _compiled(block: ProgramBlock, name: str) -> Any:
     given_up = [block.jaxpr.invars[i] for i in block.donated]
     function = updates_last(block.jaxpr, given_up, lambda jaxpr: evaluator(jaxpr, []))
     return compiled(function, block.jaxpr, block.donated, name=name)
@@ -221,7 +223,7 @@ class Compilation(NamedTuple):
 
     work: Callable[[], None]
     compiling: float
-    shared: list[Shared]
+    shared: list[SharedTier]
 
     def note(self, record: CompiledMeanwhile) -> None:
         """Have the report's record say by which tier the program runs."""
@@ -238,7 +240,7 @@ def compilation(executables: Sequence[tuple[Any, Sequence[Any]]], whole: float) 
     """Return how executables are compiled for calls with such arguments (`delivery.abstract`),
     which would take ``whole`` if none ran by blocks."""
     works: list[Callable[[], Any]] = []
-    found: list[Shared] = []
+    found: list[SharedTier] = []
     for executable, arguments in executables:
         shared = executable.share(arguments) if isinstance(executable, Tiers) else None
         if shared is not None:

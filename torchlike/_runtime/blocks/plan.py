@@ -10,8 +10,11 @@ from torchlike._runtime.jax_private.jaxprs import is_literal, program_like
 from torchlike._runtime.rolling.canonical import Canonical
 from torchlike._runtime.rolling.roll import needed
 
+#: The number of values that nobody needs where they are given.
+UNUSED = -1
 
-class Block(NamedTuple):
+
+class ProgramBlock(NamedTuple):
     """A part of a program, which may stand at many places of it.
 
     Attributes:
@@ -22,9 +25,9 @@ class Block(NamedTuple):
     donated: tuple[int, ...]
 
 
-class Place(NamedTuple):
-    """One run of a block: which values it takes and gives, and which nobody needs behind it. Values
-    have numbers; the last one is of those that are given here and needed elsewhere alone."""
+class BlockPlace(NamedTuple):
+    """One run of a block: the numbers of the values that it takes and gives (or `UNUSED`), and of
+    those that nobody needs behind it."""
 
     block: int
     inputs: tuple[int, ...]
@@ -32,7 +35,7 @@ class Place(NamedTuple):
     dead: tuple[int, ...]
 
 
-class Plan(NamedTuple):
+class BlockPlan(NamedTuple):
     """A program as a sequence of blocks.
 
     Attributes:
@@ -42,41 +45,52 @@ class Plan(NamedTuple):
       outputs: of each output of the program its value, or the number written there (a literal).
     """
 
-    blocks: list[Block]
-    places: list[Place]
+    blocks: list[ProgramBlock]
+    places: list[BlockPlace]
     avals: list[Any]
     outputs: list[Any]
 
 
-def planned(jaxpr: Any, donated: Sequence[int]) -> Plan | None:
+def planned(jaxpr: Any, donated: Sequence[int]) -> BlockPlan | None:
     """Cut a program, whose first outputs are written into the memory of the inputs ``donated``.
     None where no part of it stands at two places, or it has effects."""
     if jaxpr.effects or jaxpr.constvars:
         return None
     eqns, canonical = needed(jaxpr.eqns, jaxpr.outvars), Canonical(exact=True)
     numbers = [canonical.number(eqn, None) for eqn in eqns]
-    parts = [_Part(eqns, numbers, span) for span in Cutter(eqns, numbers).spans()]
-    groups: dict[Any, list[_Part]] = {}
-    for part in parts:
-        groups.setdefault(part.key, []).append(part)
-    if len(groups) == len(parts):
+    sections = [_Section(eqns, numbers, span) for span in Cutter(eqns, numbers).spans()]
+    groups: dict[Any, list[_Section]] = {}
+    for section in sections:
+        groups.setdefault(section.key, []).append(section)
+    if len(groups) == len(sections):
         return None
-    last = _last_readers(parts, jaxpr.outvars)
+    last = _last_readers(sections, jaxpr.outvars)
     written = {jaxpr.invars[i]: jaxpr.outvars[o] for o, i in enumerate(donated)}
-    for i, part in enumerate(parts):
-        part.look(i, last, written)
-    blocks = [_block(jaxpr, group) for group in groups.values()]
-    return _Places(jaxpr, last).plan(parts, list(groups), blocks)
+    for i, section in enumerate(sections):
+        section.look(i, last, written)
+    values, places = _Values(jaxpr), []
+    blocks = {key: _Sharing(group) for key, group in groups.items()}
+    numbered = {key: i for i, key in enumerate(groups)}
+    for i, section in enumerate(sections):
+        inputs = tuple(map(values.number, section.inputs))
+        given = [section.made[n] for n in blocks[section.key].given]
+        outputs = tuple(values.number(v) if last.get(v, -1) > i else UNUSED for v in given)
+        dead = tuple(values.number(v) for v in section.inputs if last[v] == i)
+        places.append(BlockPlace(numbered[section.key], inputs, outputs, dead))
+    outvars = [v if is_literal(v) else values.number(v) for v in jaxpr.outvars]
+    found = [sharing.block(jaxpr) for sharing in blocks.values()]
+    return BlockPlan(found, places, values.avals, outvars)
 
 
-class _Part:
+class _Section:
     """The equations of one span.
 
     Attributes:
-      key: equal to that of a part that does the same with its inputs.
+      key: equal to that of a section that does the same with its inputs.
       inputs: variables from elsewhere, in the order in which they are met.
+      made: all results, in order.
       given: the places among ``made`` of the results that are needed behind it.
-      pairs: places among inputs and ``made``, of what may be written into the input's memory.
+      pairs: places among ``inputs`` and ``made``, of what may be written into the input's memory.
     """
 
     def __init__(self, eqns: Sequence[Any], numbers: Sequence[int], span: Span) -> None:
@@ -100,8 +114,8 @@ class _Part:
         self.pairs: set[tuple[int, int]] = set()
 
     def look(self, number: int, last: dict[Any, int], written: dict[Any, Any]) -> None:
-        """Note which results are needed behind this part, the one of a ``number``, and which inputs
-        are given up in it."""
+        """Note which results are needed behind this section, the one of a ``number``, and which
+        inputs are given up in it."""
         self.given = {i for i, v in enumerate(self.made) if last.get(v, -1) > number}
         names = {self.made[i]: i for i in self.given}
         for i, v in enumerate(self.inputs):
@@ -110,58 +124,47 @@ class _Part:
                 self.pairs.add((i, names.pop(new)))
 
 
-def _last_readers(parts: Sequence[_Part], outvars: Sequence[Any]) -> dict[Any, int]:
-    """Return of each variable the number of the last part that reads it; of outputs, of a part
+def _last_readers(sections: Sequence[_Section], outvars: Sequence[Any]) -> dict[Any, int]:
+    """Return of each variable the number of the last section that reads it; of outputs, of one
     behind all."""
-    last = {v: i for i, part in enumerate(parts) for v in part.inputs}
-    return last | {v: len(parts) for v in outvars if not is_literal(v)}
+    last = {v: i for i, section in enumerate(sections) for v in section.inputs}
+    return last | {v: len(sections) for v in outvars if not is_literal(v)}
 
 
-def _block(jaxpr: Any, group: Sequence[_Part]) -> tuple[Block, list[int]]:
-    """Return the block of equal parts, and which of their results it gives: what one of them needs.
-    Inputs are given up where all of them do."""
-    pairs = sorted(set.intersection(*(part.pairs for part in group)))
-    given = [out for _, out in pairs]
-    given += sorted(set.union(*(part.given for part in group)).difference(given))
-    first = group[0]
-    outputs = [first.made[i] for i in given]
-    program = program_like(jaxpr, first.inputs, outputs, first.eqns, frozenset())
-    return Block(program, tuple(i for i, _ in pairs)), given
+class _Sharing:
+    """What equal sections have in common: inputs are given up where all of them do, and results are
+    given that one of them needs.
+
+    Attributes:
+      given: the places among ``made`` of the block's outputs.
+    """
+
+    def __init__(self, sections: Sequence[_Section]) -> None:
+        pairs = sorted(set.intersection(*(section.pairs for section in sections)))
+        first = [out for _, out in pairs]
+        rest = set.union(*(section.given for section in sections)).difference(first)
+        self.given = [*first, *sorted(rest)]
+        self._donated = tuple(i for i, _ in pairs)
+        self._model = sections[0]
+
+    def block(self, jaxpr: Any) -> ProgramBlock:
+        """Return the block, of a program."""
+        model = self._model
+        outputs = [model.made[i] for i in self.given]
+        program = program_like(jaxpr, model.inputs, outputs, model.eqns, frozenset())
+        return ProgramBlock(program, self._donated)
 
 
-class _Places:
-    """Gives numbers to values, and makes the places of blocks."""
+class _Values:
+    """The numbers of variables, given where they are first asked for."""
 
-    def __init__(self, jaxpr: Any, last: dict[Any, int]) -> None:
-        self._jaxpr = jaxpr
-        self._last = last
-        self._values: dict[Any, int] = {v: i for i, v in enumerate(jaxpr.invars)}
-        self._avals = [v.aval for v in jaxpr.invars]
+    def __init__(self, jaxpr: Any) -> None:
+        self._numbers: dict[Any, int] = {v: i for i, v in enumerate(jaxpr.invars)}
+        self.avals = [v.aval for v in jaxpr.invars]
 
-    def plan(
-        self, parts: Sequence[_Part], keys: list[Any], blocks: list[tuple[Block, list[int]]]
-    ) -> Plan:
-        numbers = {key: i for i, key in enumerate(keys)}
-        found = [self._place(i, part, numbers, blocks) for i, part in enumerate(parts)]
-        spare = len(self._avals)
-        places = [
-            place._replace(outputs=tuple(spare if v is None else v for v in place.outputs))
-            for place in found
-            if place.outputs
-        ]
-        outputs = [v if is_literal(v) else self._values[v] for v in self._jaxpr.outvars]
-        return Plan([block for block, _ in blocks], places, self._avals, outputs)
-
-    def _place(
-        self, i: int, part: _Part, numbers: dict[Any, int], blocks: list[tuple[Block, list[int]]]
-    ) -> Any:
-        number = numbers[part.key]
-        inputs = tuple(self._values[v] for v in part.inputs)
-        given = (part.made[n] if n in part.given else None for n in blocks[number][1])
-        outputs = tuple(None if v is None else self._number(v) for v in given)
-        dead = tuple(self._values[v] for v in part.inputs if self._last[v] == i)
-        return Place(number, inputs, outputs, dead)  # type: ignore[arg-type]
-
-    def _number(self, v: Any) -> int:
-        self._avals.append(v.aval)
-        return self._values.setdefault(v, len(self._avals) - 1)
+    def number(self, v: Any) -> int:
+        found = self._numbers.get(v)
+        if found is None:
+            found = self._numbers[v] = len(self.avals)
+            self.avals.append(v.aval)
+        return found

@@ -270,7 +270,7 @@ class SharedBlocksCost(NamedTuple):
 
 
 def shared_blocks(jaxpr: Any, plan: Any) -> SharedBlocksCost:
-    """Return the cost of a program that runs by the blocks of a plan (`blocks.plan.Plan`)."""
+    """Return the cost of a program that runs by the blocks of a plan (`blocks.plan.BlockPlan`)."""
     compiling = sum(_BLOCK + _BLOCK_EQUATIONS * _compiling(b.jaxpr)[1] for b in plan.blocks)
     arrays = sum(len(place.inputs) + len(place.outputs) for place in plan.places)
     made = sum(math.prod(a.shape) for a in plan.avals[len(jaxpr.invars) :])
