@@ -227,10 +227,10 @@ def test_a_program_that_does_not_fit_when_its_call_comes_waits_for_one_that_does
 
 @pytest.mark.usefixtures("small_is_large")
 def test_an_error_of_the_compiler_is_raised_by_the_call_that_takes_over(monkeypatch):
-    def broken(self, inputs):
+    def broken(self):
         raise RuntimeError("no code for this")
 
-    monkeypatch.setattr("torchlike._jit.program.program.Program.compile", broken)
+    monkeypatch.setattr("torchlike._jit.program.shared_blocks.Compilation.work", broken)
     f = torch.jit(long)
     eager_calls(f, torch.ones(2), n=4)
     with pytest.raises(RuntimeError, match="no code for this"):

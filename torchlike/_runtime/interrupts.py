@@ -82,6 +82,27 @@ def deferred() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextlib.contextmanager
+def put_off() -> Iterator[None]:
+    """Let no interruption end what a `with` block does: one comes shortly after it. Python asks
+    between two instructions, whichever thread the system has told, so a mask does not do."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    met: list[Any] = []
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):  # not heard of, or not by Python
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *what: met.append(what))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if met:
+            _thread.start_new_thread(_interrupt, ())
+
+
 def release() -> None:
     """Hear of interruptions from now on, and of one that has come meanwhile."""
     if os.name == "posix":

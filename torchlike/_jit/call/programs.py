@@ -18,6 +18,7 @@ from torchlike._jit.call.recompile_messages import Recompiles, key_difference, p
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
 from torchlike._jit.guards.keys import ObjectKey, Opened, without_objects, without_sizes
 from torchlike._jit.program.program import Draft, Program
+from torchlike._jit.program.shared_blocks import Compilation
 from torchlike._runtime import background, first_calls, progress
 from torchlike._runtime.first_calls.statistics import CompiledMeanwhile, meanwhile
 
@@ -237,24 +238,32 @@ class Pending:
         expected = max(cost.calls_meanwhile, self._least) if most is None else most
         self.record = CompiledMeanwhile(name, cost.equations, max(expected, made), made)
         meanwhile.append(self.record)
-        self._built = background.submit(draft.program, name)
-        compiling = functools.partial(self._compile, name, inputs)
-        self._compilation = background.submit(compiling, name)
+        self._built = background.submit(functools.partial(self._build, inputs), name)
+        self._compilation = background.submit(functools.partial(self._compile, name), name)
 
-    def _compile(self, name: str, inputs: Sequence[Any]) -> None:
+    def _build(self, inputs: Sequence[Any]) -> tuple[Program, Compilation]:
+        program = self.draft.program()
+        compilation = program.compiling(inputs)
+        self.record.equations = program.cost.equations
+        compilation.note(self.record)
+        return program, compilation
+
+    def _compile(self, name: str) -> None:
         began = time.perf_counter()
-        program = self._built.result()
-        n = self.record.equations = program.cost.equations
+        _, compilation = self._built.result()
+        n = self.record.equations
         with progress.told(f"compiling {name} in the background: {n:,} equations"):
-            program.compile(inputs)
+            compilation.work()
         self.record.seconds = time.perf_counter() - began
 
     def runs_eagerly(self) -> bool:
         """Count one more call, and return whether it runs eagerly."""
         record = self.record
         if self._is_counted and record.calls >= self._least:
-            cost, self._is_counted = self._built.result().cost, False
-            record.eager_calls = max(cost.calls_meanwhile, self._least, record.calls)
+            (program, compilation), self._is_counted = self._built.result(), False
+            cost = program.cost
+            most = cost.calls_while(compilation.compiling) if cost.calls_meanwhile else 0
+            record.eager_calls = max(most, self._least, record.calls)
         if record.calls >= record.eager_calls:
             return False
         record.calls += 1
@@ -266,7 +275,7 @@ class Pending:
         self._compilation.result()
         self.record.waited = time.perf_counter() - began
         self.record.is_used = True
-        return self._built.result()
+        return self._built.result()[0]
 
 
 class _Calls:

@@ -54,8 +54,19 @@ from torchlike._jit.program.delivery import (
 )
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
+from torchlike._jit.program.shared_blocks import (
+    Compilation,
+    Tiers,
+    compilation,
+    may_be_shared,
+)
 from torchlike._jit.program.undoing import Generators, GradientSlots
-from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
+from torchlike._jit.trace.backward import (
+    backward_evaluator,
+    evaluator,
+    flattening,
+    partition,
+)
 from torchlike._jit.trace.outputs import TraceResults
 from torchlike._runtime import first_calls, targets
 from torchlike._runtime.first_calls.program import host
@@ -193,14 +204,16 @@ class Program:
         kept = [arrays[i] for i in self.gradient.kept_inputs]
         return Run(outputs, kept, arrays, arguments, drawn or (), undo)
 
-    def compile(self, inputs: Sequence[Any]) -> None:
-        """Compile the program for calls with inputs like these placeholders, in any thread."""
+    def compiling(self, inputs: Sequence[Any]) -> Compilation:
+        """Return how the program is compiled, in any thread, for calls with inputs like these
+        placeholders: where that pays as blocks, by which it runs from then on."""
         gradient = self.gradient
-        self.forward.lower(*inputs).compile()
+        executables: list[tuple[Any, Sequence[Any]]] = [(self.forward, inputs)]
         if gradient.executable is not None:
             kept = [inputs[i] for i in gradient.kept_inputs]
             residuals = tuple(gradient.residual_avals), tuple(kept)
-            gradient.executable.lower(residuals, tuple(gradient.cotangent_avals)).compile()
+            executables.append((gradient.executable, (residuals, tuple(gradient.cotangent_avals))))
+        return compilation(executables, self.cost.compiling)
 
 
 def _copied(array: Any) -> jax.Array:
@@ -408,12 +421,19 @@ class Draft:
         if split.backward is not None:
             evaluate = backward_evaluator(split, bound)
             backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {self._name}")
+        parts = [forward] if split.backward is None else [forward, split.backward[0]]
+        cost = self.cost.of_parts(parts)
+        if ranks is None and may_be_shared(cost):
+            executable = Tiers(executable, forward, donated, bound, self._name)
+            if split.backward is not None:
+                jaxpr, used = split.backward
+                name = f"backward of {self._name}"
+                backward = Tiers(backward, jaxpr, (), bound, name, flattening(used))
         of_call, of_backward = (
             Words(self._name, sites, targets.is_cpu()) if has else None for has in words
         )
         if self._device is not None:
             executable = Placed(executable, self._device)
-        parts = [forward] if split.backward is None else [forward, split.backward[0]]
         return Program(
             forward=executable,
             inputs=replace(self._inputs, donated=donated),
@@ -439,7 +459,7 @@ class Draft:
             updates=bool(results.written or results.slot_outputs or results.outside),
             retrace=results.retrace,
             capture_seconds=results.capture_seconds,
-            cost=self.cost.of_parts(parts),
+            cost=cost,
             cacheable=results.cacheable,
             why_not=results.why_not,
             changes_structure=results.changes_structure,

@@ -163,12 +163,23 @@ def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]
     """Return the function ``(residuals, cotangents) -> gradients``."""
     jaxpr, used = split.backward
 
+    flat = flattening(used)
+
     def backward(residuals: Any, cotangents: Any) -> Any:
-        outputs, inputs = residuals
-        given = [c for c, u in zip(cotangents, used, strict=True) if u]
-        return staged(computed_once(jaxpr))(*constants, *outputs, *inputs, *given)
+        return staged(computed_once(jaxpr))(*constants, *flat(residuals, cotangents))
 
     return backward
+
+
+def flattening(used: Sequence[bool]) -> Callable[..., list[Any]]:
+    """Return the function of ``(residuals, cotangents)`` that makes one list of them, without the
+    cotangents that are not ``used``."""
+
+    def flat(residuals: Any, cotangents: Any) -> list[Any]:
+        outputs, inputs = residuals
+        return [*outputs, *inputs, *(c for c, u in zip(cotangents, used, strict=True) if u)]
+
+    return flat
 
 
 class JointBackward:

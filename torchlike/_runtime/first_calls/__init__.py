@@ -12,7 +12,13 @@ compiling pays), ``settings``, ``statistics`` (what ran where), ``internals`` (t
 JAX that all this needs).
 """
 
-from torchlike._runtime.first_calls.cost import WholeProgram, is_brief, whole_program
+from torchlike._runtime.first_calls.cost import (
+    SharedBlocksCost,
+    WholeProgram,
+    is_brief,
+    shared_blocks,
+    whole_program,
+)
 from torchlike._runtime.first_calls.families import FormTemplate
 from torchlike._runtime.first_calls.jit import (
     DECLINED,
@@ -31,6 +37,7 @@ __all__ = [
     "CompiledForm",
     "FirstCalls",
     "FormTemplate",
+    "SharedBlocksCost",
     "WholeProgram",
     "by_numpy",
     "by_numpy_where_dear",
@@ -38,6 +45,7 @@ __all__ = [
     "defer",
     "is_brief",
     "jit",
+    "shared_blocks",
     "takes",
     "thread",
     "whole_program",

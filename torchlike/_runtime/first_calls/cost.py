@@ -56,9 +56,20 @@ _SMALL = 600
 #: call comes, mostly. And so many at most.
 _MEANWHILE = 1.25
 _MOST_MEANWHILE = 1000
-#: Operations of the smallest program that XLA hands to another thread, and what that takes. Processor
-#: time (that of Python's thread) of a layer norm of 64 and 384 elements: 17 µs (17) and 51 (21), of a
-#: gelu 9 (9) and 33 (11); by NumPy the latter take 17 and 9.
+#: What XLA takes for one of many blocks of a program, and for its equations as a multiple of what a
+#: whole program's take, in which equal kernels are compiled once; what a run of a block takes, and
+#: an array that it is given or gives: 3 s, 4 and 7 for the steps of GPT-2, and nets like Mamba and
+#: xLSTM, and 10 of 90 ms for a call of the first in 24 layers.
+_BLOCK, _BLOCK_EQUATIONS = 5e8, 1.7
+_PLACE, _PASSED = 1e5, 7e3
+#: What a compiled program takes for the work of its equations, and for each of them.
+_XLA_WORK, _XLA_EQUATION = 1.2, 5e3
+#: Blocks that take more than this share of what the whole program takes to compile are not worth
+#: it. The whole program is not, where less than this share of a call goes into handing arrays on.
+_BLOCKS_SHARE, _WORTH_WHOLE = 0.7, 0.1
+#: Operations of the smallest program that XLA hands to another thread, and what that takes: a layer
+#: norm of 64 elements takes 17 µs of processor time (17 of Python's thread), of 384 elements 51
+#: (21); a gelu 9 (9) and 33 (11). By NumPy those of 384 take 17 and 9.
 _AT_ONCE = 1000
 _HANDING_OVER = 5e4
 #: Equations whose work is not the size of their arrays, or nobody knows it.
@@ -195,42 +206,98 @@ class WholeProgram(NamedTuple):
         a call so long, that nobody would notice."""
         if self.equations <= _SMALL or self.compiling <= 2 * self.eagerly:
             return 0
-        return self._calls(self.compiling)
+        return self.calls_while(self.compiling)
 
     @property
     def least_meanwhile(self) -> int:
         """How many eager calls take as long as compiling the smallest program: so many are made in
         any case, whatever comes out of rolling up its loops."""
-        return self._calls(_WHOLE)
+        return self.calls_while(_WHOLE)
 
-    def _calls(self, compiling: float) -> int:
+    def calls_while(self, compiling: float) -> int:
+        """Return how many eager calls take as long as what takes ``compiling``."""
         return max(1, min(math.ceil(_MEANWHILE * compiling / self.eagerly), _MOST_MEANWHILE))
 
     def of_parts(self, parts: Sequence[Any]) -> WholeProgram:
         """Return the cost of the program once it is these jaxprs (its forward, and its backward if
         there is one), whose loops are rolled up."""
-        return WholeProgram(*_compiling(parts), self.eagerly)
+        n, compiling = map(sum, zip(*map(_compiling, parts), strict=True))
+        return WholeProgram(n, _WHOLE + compiling, self.eagerly)
 
 
 def whole_program(traced: Any, calls: int) -> WholeProgram:
     """Return the cost of a program of this jaxpr, which was captured of so many operations
     (``calls``)."""
-    n, compiling = _compiling([traced])
+    n, compiling = _compiling(traced)
     eagerly = _EAGER_WORK * _cost(traced, int, 0)[0] + _EAGER_CALL * calls + _EAGER_EQUATION * n
-    return WholeProgram(n, compiling, eagerly)
+    return WholeProgram(n, _WHOLE + compiling, eagerly)
 
 
-def _compiling(parts: Sequence[Any]) -> tuple[int, float]:
-    """Return how many equations some jaxprs have, and what XLA takes for them."""
-    n = turned = convolutions = 0
-    for part in parts:
-        for eqn in walk(part):
-            n += 1
-            convolutions += eqn.primitive.name == "conv_general_dilated"
-            if eqn.primitive.name in LOOPS:
-                turned += sum(1 for sub in subjaxprs(eqn) for _ in walk(sub))
-    compiling = _WHOLE + _WHOLE_EQUATION * n
-    return n, compiling + _WHOLE_IN_LOOP * turned + _WHOLE_CONVOLUTION * convolutions
+def _compiling(jaxpr: Any) -> tuple[int, float]:
+    """Return how many equations a program has, those within others among them, and what XLA takes
+    for them."""
+    n, cost = 0, 0.0
+    for eqn in walk(jaxpr):
+        n += 1
+        cost += _WHOLE_EQUATION
+        if eqn.primitive.name == "conv_general_dilated":
+            cost += _WHOLE_CONVOLUTION
+        elif eqn.primitive.name in LOOPS:
+            cost += _WHOLE_IN_LOOP * sum(1 for sub in subjaxprs(eqn) for _ in walk(sub))
+    return n, cost
+
+
+class SharedBlocksCost(NamedTuple):
+    """What a program is thought to cost that runs as blocks of which equal ones share executables,
+    in units.
+
+    Attributes:
+      compiling: what XLA takes to compile the distinct blocks.
+      whole: what it takes to compile the program as one.
+      work: what a call takes, without handing arrays from block to block.
+      passing: what that takes.
+    """
+
+    compiling: float
+    whole: float
+    work: float
+    passing: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether the blocks are compiled much sooner than the whole program."""
+        return self.compiling <= _BLOCKS_SHARE * self.whole
+
+    @property
+    def whole_begins(self) -> int | None:
+        """After how many calls compiling the whole program begins: when handing arrays on has taken
+        as long as it will, so that at most twice what was needed is lost, however many calls come.
+        None where it would hardly be faster."""
+        if self.passing < _WORTH_WHOLE * self.work:
+            return None
+        return math.ceil(self.whole / self.passing)
+
+    @property
+    def whole_from(self) -> int | None:
+        """After how many calls the whole program is used."""
+        begins = self.whole_begins
+        if begins is None:
+            return None
+        return begins + math.ceil(_MEANWHILE * self.whole / (self.work + self.passing))
+
+
+def shared_blocks(jaxpr: Any, plan: Any) -> SharedBlocksCost:
+    """Return the cost of a program that runs by the blocks of a plan (`blocks.plan.BlockPlan`)."""
+    compiling = sum(_BLOCK + _BLOCK_EQUATIONS * _compiling(b.jaxpr)[1] for b in plan.blocks)
+    arrays = sum(len(place.inputs) + len(place.outputs) for place in plan.places)
+    made = sum(math.prod(a.shape) for a in plan.avals[len(jaxpr.invars) :])
+    n, whole = _compiling(jaxpr)
+    return SharedBlocksCost(
+        compiling,
+        _WHOLE + whole,
+        _XLA_WORK * _cost(jaxpr, int, 0, 0.0)[0] + _XLA_EQUATION * n,
+        _PLACE * len(plan.places) + _PASSED * arrays + made,
+    )
 
 
 def _operations(eqn: Any, value: Callable[[Any], int]) -> int:
@@ -267,7 +334,10 @@ def _has_loops(jaxpr: Any) -> bool:
 
 
 def _cost(
-    jaxpr: Any, value: Callable[[Any], int], turns: int = _TURNS
+    jaxpr: Any,
+    value: Callable[[Any], int],
+    turns: int = _TURNS,
+    per_equation: float = _PER_EQUATION,
 ) -> tuple[float, int, frozenset[str]]:
     """Return (units that NumPy takes where each ``while`` loop takes so many turns, equations of
     the program and those within it, which kinds of loops it has)."""
@@ -275,10 +345,10 @@ def _cost(
     for eqn in jaxpr.eqns:
         own = _turns(eqn, value, turns)
         inner = list(subjaxprs(eqn))
-        total += _PER_EQUATION * own
+        total += per_equation * own
         count += 1
         for sub in inner:
-            cost, n, within = _cost(sub, value, turns)
+            cost, n, within = _cost(sub, value, turns, per_equation)
             total += own * cost * (_IN_LOOP if own > 1 else 1)
             count += n
             loops |= within

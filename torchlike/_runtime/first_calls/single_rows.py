@@ -2,10 +2,11 @@
 one row, a table of which some rows are read.
 
 XLA's CPU compiler multiplies one row worse than OpenBLAS does, by a loop of its own where it calls
-Eigen for two. Float32, µs on two busy cores, by the clock (processor time of all threads), NumPy and
-XLA: 384×384 5 and 35 (33), 384×1536 55 and 144 (177), 1536×384 67 and 168 (174), 1024×1024 210 and
-400 (330); two rows 1024×1024 610 and 400. So such a product is no reason to leave the host, however
-large the matrix is, and a model that runs on one row (a token, an observation) stays there whole.
+Eigen for two. Float32, µs on two busy cores, by the clock (processor time of all threads), NumPy
+and XLA: 384×384 5 and 35 (33), 384×1536 55 and 144 (177), 1536×384 67 and 168 (174), 1024×1024 210
+and 400 (330); two rows 1024×1024 610 and 400. So such a product is no reason to leave the host,
+however large the matrix is, and a model that runs on one row (a token, an observation) stays there
+whole.
 """
 
 from __future__ import annotations

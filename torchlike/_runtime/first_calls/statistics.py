@@ -47,6 +47,10 @@ class CompiledMeanwhile:
       seconds: what compiling took; None until it has ended.
       waited: seconds that the first call of the program waited for it.
       is_used: whether the program has taken over.
+      blocks: how many distinct blocks the program is run by at first, and at how many places; none
+        where it is compiled whole.
+      whole_from: after how many calls by blocks the whole program is used; None where it is not.
+      is_whole: whether it is.
     """
 
     name: str
@@ -56,13 +60,31 @@ class CompiledMeanwhile:
     seconds: float | None = None
     waited: float = 0.0
     is_used: bool = False
+    blocks: tuple[int, int] = (0, 0)
+    whole_from: int | None = None
+    is_whole: bool = False
 
     @property
     def state(self) -> str:
         """What became of it, in a few words."""
+        return " ".join(filter(None, (self._of_program, self._of_blocks)))
+
+    @property
+    def _of_program(self) -> str:
         if self.is_used:
             return f"taken over at call {self.eager_calls + 1}"
         return f"takes over at call {self.eager_calls + 1}, of which there were {self.calls}"
+
+    @property
+    def _of_blocks(self) -> str:
+        distinct, places = self.blocks
+        if not places:
+            return ""
+        found = f"in {places} blocks, {distinct} of them distinct"
+        if self.whole_from is None:
+            return found
+        at = self.eager_calls + self.whole_from + 1
+        return f"{found}, whole {'since' if self.is_whole else 'from'} call {at}"
 
 
 records: dict[str, Record] = {}

@@ -16,9 +16,11 @@ _PLACES = {"slice": ("start_indices", "limit_indices", "strides"), "pad": ("padd
 
 
 class Canonical:
-    """The numbers of equations and of the programs within them."""
+    """The numbers of equations and of the programs within them. ``exact`` ones tell equations apart
+    by the numbers written into them, and by where a part lies."""
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
+        self._exact = exact
         self._numbers: dict[Hashable, int] = {}
         #: By identity, and with the object, so that no other gets its id.
         self._programs: dict[int, tuple[Any, int]] = {}
@@ -32,7 +34,11 @@ class Canonical:
         """
         if eqn.effects:
             return self._number(object())
-        places = _PLACES[eqn.primitive.name] if offsets_of(eqn) is not None else ()
+        places: tuple[str, ...] = ()
+        if self._exact:
+            kind = kind, tuple(map(_written, eqn.invars))
+        elif offsets_of(eqn) is not None:
+            places = _PLACES[eqn.primitive.name]
         params = tuple(
             (name, self._key(value))
             for name, value in sorted(eqn.params.items())
@@ -90,7 +96,7 @@ class Canonical:
 
         def name(v: Any) -> Hashable:
             if is_literal(v):
-                return "number", np.asarray(v.val).tobytes(), v.aval
+                return _written(v), v.aval
             return names.setdefault(v, len(names)), v.aval
 
         leading = tuple(map(name, [*program.constvars, *program.invars]))
@@ -105,6 +111,11 @@ class Canonical:
         )
         constants = tuple(map(id, getattr(program, "consts", ())))
         return leading, body, tuple(map(name, program.outvars)), constants
+
+
+def _written(v: Any) -> bytes | None:
+    """Return a number written into a program as its bytes; None of a variable."""
+    return np.asarray(v.val).tobytes() if is_literal(v) else None
 
 
 def offsets_of(eqn: Any) -> tuple[int, ...] | None:

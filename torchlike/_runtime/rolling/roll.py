@@ -68,7 +68,7 @@ class _Roller:
         self._outside = outside
         self._canonical = canonical or Canonical()
         self.outvars = list(jaxpr.outvars)
-        self.eqns = _needed(jaxpr.eqns, self.outvars)
+        self.eqns = needed(jaxpr.eqns, self.outvars)
         self.writer = Writer()
         self.found: list[Loop] = []
         #: The numbers of equations, by identity.
@@ -84,7 +84,7 @@ class _Roller:
             pass
         if self.found:
             self._finish()
-            self.eqns = _needed(self.eqns, self.outvars)
+            self.eqns = needed(self.eqns, self.outvars)
 
     def _number(self, eqn: Any) -> int:
         found = self._numbers.get(id(eqn))
@@ -240,7 +240,7 @@ def _best_start(program: LoopCandidates, repeat: Repeat) -> tuple[int, int]:
     return repeat.start + offset, (repeat.length - offset) // period
 
 
-def _needed(eqns: Sequence[Any], outvars: Sequence[Any]) -> list[Any]:
+def needed(eqns: Sequence[Any], outvars: Sequence[Any]) -> list[Any]:
     """Return the equations that results or effects depend on."""
     needed = {v for v in outvars if not is_literal(v)}
     kept: list[Any] = []

@@ -1,0 +1,1 @@
+"""Programs cut into blocks, of which equal ones share an executable."""
