@@ -53,10 +53,12 @@ def _read(eqn: Any, read: set[Any], value: Callable[[Any], int]) -> Iterator[Any
     if name in _SHOWN and read.isdisjoint(eqn.outvars):
         return
     inside = called(eqn)
-    counted = None if inside is None else read_whole(inside[0], value)
+    if inside is not None:
+        counted = read_whole(inside[0], value)
+        pairs = zip(eqn.invars, inside[0].invars, strict=True)
+        yield from (v for v, inner in pairs if inner in counted and not is_literal(v))
+        return
     matrix = of_one_row(eqn, value)
     for i, v in enumerate(eqn.invars):
-        if is_literal(v) or i == matrix or (i == 0 and name == "gather"):
-            continue
-        if counted is None or inside[0].invars[i] in counted:
+        if not (is_literal(v) or i == matrix or (i == 0 and name == "gather")):
             yield v
