@@ -11,7 +11,7 @@ import pytest
 import torchlike as torch
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
-from torchlike._extensions.deferred import calls, cuts, pieces, policy, prices
+from torchlike._extensions.deferred import account, calls, cuts, pieces, policy, prices
 from torchlike._extensions.deferred.value import Deferred
 from torchlike.tensor import wrap
 
@@ -268,12 +268,14 @@ def runs_until_compiled(n, size=4):
 
 def test_a_program_comes_after_as_many_runs_as_estimated(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
-    monkeypatch.setattr(prices, "_COMPILING", 200.0)
+    monkeypatch.setattr(prices, "COMPILING", 200.0)
+    monkeypatch.setattr(account, "_SHARE", 1.0)
     counts = []
     for _ in range(2):  # alike each time, whatever the clock says
         policy._Tree.root = calls.DeferredCall(None, None, None, (), None)
         monkeypatch.setattr(calls.known, "_results", {})
         monkeypatch.setattr(calls.known, "_met", {})
+        monkeypatch.setattr(policy, "current", policy.Policy())  # whose queue has heard nothing
         with torch.deferred(True):
             counts.append(runs_until_compiled(100))
     assert counts[0] == counts[1]
@@ -282,7 +284,7 @@ def test_a_program_comes_after_as_many_runs_as_estimated(monkeypatch):
 
 def test_one_operation_is_never_compiled(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
-    monkeypatch.setattr(prices, "_COMPILING", 1.0)
+    monkeypatch.setattr(prices, "COMPILING", 1.0)
     a = torch.ones(600, 600)
     with torch.deferred(True):
         for _ in range(50):
@@ -292,17 +294,34 @@ def test_one_operation_is_never_compiled(monkeypatch):
     assert not programs()
 
 
-def test_a_script_that_never_recurs_is_recorded_no_more(monkeypatch):
+def recording():
+    return modes.current.watcher is modes.current.queue
+
+
+def test_a_script_that_never_recurs_is_not_recorded(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
-    monkeypatch.setattr(policy, "MOST_NEW", 8)
+    monkeypatch.setattr(prices, "COMPILING", 1.0)
     with torch.deferred(True):
         for n in range(2, 60):
             x = torch.ones(n)
             for _ in range(3):
                 x = x + 1
             assert x.sum().item() == 4 * n
-        assert nodes() < 60 * 4
-        assert modes.current.queue._rest or nodes() < 60
+            assert not recording()
+    assert nodes() == 1
+
+
+def test_what_recurs_in_vain_is_recorded_ever_more_seldom(monkeypatch):
+    monkeypatch.setattr(policy, "current", policy.Policy())
+    x, recorded = torch.ones(4), []
+    with torch.deferred(True):
+        for i in range(20_000):
+            (x + 1).sum().item()  # no program of two calls is worth it
+            if recording():
+                recorded.append(i)
+    assert 0 < len(recorded) < 500
+    assert len([i for i in recorded if i > 10_000]) < len(recorded) / 2
+    assert not programs()
 
 
 def test_nothing_is_warned_of(compiling):

@@ -10,11 +10,13 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core.dispatch.call import explain
-from torchlike._extensions.deferred import policy, prices
+from torchlike._extensions.deferred import prices
 from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
 
 if TYPE_CHECKING:
+    from torchlike._extensions.deferred.account import Account
+    from torchlike._extensions.deferred.policy import Policy
     from torchlike._runtime.background import BackgroundTask
 
 
@@ -30,6 +32,7 @@ class DeferredPiece:
         "_n_alive",
         "_program",
         "price",
+        "ready",
         "runs",
         "task",
     )
@@ -48,6 +51,8 @@ class DeferredPiece:
         self.runs = 0
         #: The program that is being compiled in the background.
         self.task: BackgroundTask[Any] | None = None
+        #: The account's time from which on it is used.
+        self.ready = 0.0
         self.price = prices.of(self._calls, alive)
 
     @property
@@ -55,18 +60,27 @@ class DeferredPiece:
         """Whether it takes a few calls on little data."""
         return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < 1 << 16
 
-    def run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
-        """Return the values that are alive. ``dead`` are the inputs that nobody else holds."""
-        return self._run(inputs, dead)[: self._n_alive]
+    def run(
+        self, inputs: list[Any], dead: Sequence[int], policy: Policy, account: Account
+    ) -> list[Any]:
+        """Return the values that are alive. ``dead`` are the inputs that nobody else holds; the
+        policy says whether it runs as a program."""
+        return self._run(inputs, dead, policy, account)[: self._n_alive]
 
-    def _run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
+    def _run(
+        self, inputs: list[Any], dead: Sequence[int], policy: Policy, account: Account
+    ) -> list[Any]:
         self.runs += 1
         if self._program is None:
             if self.task is None:
                 self._donated = set(dead) if self._donated is None else self._donated & set(dead)
-            self._program = policy.current.program(self, inputs)
+            self._program = policy.program(self, inputs, account)
             if self._program is None:
+                taken = self.price.one_by_one
+                account.ran(taken, taken if self.runs > 1 else 0.0)
+                account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
                 return self.replay(inputs)
+        account.ran_program(self.price)
         assert self._donated is not None
         held = self._donated.difference(dead)
         if held:  # somebody holds it this time

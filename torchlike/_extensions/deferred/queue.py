@@ -13,9 +13,12 @@ from jax.sharding import SingleDeviceSharding
 
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Residuals
-from torchlike._extensions.deferred import cuts, pieces, policy
+from torchlike._extensions.deferred import cuts, pieces, prices
+from torchlike._extensions.deferred.account import Account
 from torchlike._extensions.deferred.calls import DeferredCall, known
+from torchlike._extensions.deferred.listener import Listener
 from torchlike._extensions.deferred.liveness import alive_among, dead_among
+from torchlike._extensions.deferred.policy import Policy, count_node, root
 from torchlike._extensions.deferred.running import is_running, not_recording
 from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_absent, values_of
 from torchlike._runtime import first_calls
@@ -47,13 +50,15 @@ class Queue:
     """The chain of calls since the last flush: where it stands in the tree of calls, its values and
     its inputs. It is told of the cells that its thread makes and writes."""
 
-    defers = True
+    defers = is_eager = True
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
         self._lock = threading.RLock()
-        #: Chains in a row that were new, and calls that are not to be recorded.
-        self._new = 0
-        self._rest = 0
+        self._account = Account()
+        self._listener = Listener(self._account, self._begin_to_record)
+        #: What is told of the thread's cells: this, or the listener while nothing is recorded.
+        self.watcher: Queue | Listener = self._listener if policy.listens else self
         self._device: Any = None
         self._known_sharding: Any = None
         #: Those of arrays that are here, by their ids: comparing two takes longer.
@@ -62,7 +67,7 @@ class Queue:
 
     def _begin(self) -> None:
         """Begin a chain."""
-        self._node = policy.root()
+        self._node = root()
         self._values: list[Deferred] = []
         self._inputs: list[Any] = []
         #: Which input an array is, by its id.
@@ -95,6 +100,22 @@ class Queue:
         self._shardings[id(sharding)] = sharding
         return True
 
+    # -- whether anything is recorded --------------------------------------------------------------
+
+    def _begin_to_record(self) -> None:
+        self._watch_by(self)
+
+    def _listen(self) -> None:
+        """Record no more until what recurs says that it pays."""
+        self._listener.listen()
+        self._watch_by(self._listener)
+
+    def _watch_by(self, watcher: Queue | Listener) -> None:
+        current = modes.current
+        if current.watcher is self.watcher:
+            current.watcher = watcher
+        self.watcher = watcher
+
     # -- cells -------------------------------------------------------------------------------------
 
     def adopt(self, storage: Any) -> None:
@@ -122,11 +143,6 @@ class Queue:
         better; DECLINED for what is no call of a queue's."""
         if not starts and not holds(args):
             return DECLINED
-        if self._rest:
-            if not self._values:
-                self._rest -= 1
-                return self._run_now(form, args, learns=False)
-            self.flush("chains have been new again and again")
         inputs = self._inputs
         before = len(inputs)
         key: list[Any] = [form]
@@ -214,9 +230,10 @@ class Queue:
         about = known.key(form, leaves, tree)
         results = known.find(about)
         if results is None:
-            if not policy.current.records_unknown(known.meet(about)):
+            if not self.policy.records_unknown(known.meet(about)):
                 return None
             results = known.evaluate(about, form, leaves, tree)
+            self._account.charge(prices.EVALUATED)
         spec, fresh = [], iter(range(before, len(self._inputs)))
         for code, leaf in zip(_of_leaves(key), leaves, strict=True):
             if type(code) is not int:
@@ -227,7 +244,8 @@ class Queue:
         call = DeferredCall(self._node, form, tree, tuple(spec), kept)
         call.give(results, leaves)
         self._node.follow(tuple(key), call)
-        policy.count_node()
+        count_node()
+        self._account.charge(prices.NEW)
         return call
 
     def _results_of(self, call: DeferredCall) -> Any:
@@ -252,16 +270,14 @@ class Queue:
             out = values_of(out)
         return out
 
-    def _run_now(
-        self, form: first_calls.FirstCalls, args: tuple[Any, ...], learns: bool = True
-    ) -> Any:
+    def _run_now(self, form: first_calls.FirstCalls, args: tuple[Any, ...]) -> Any:
         """Run a call that is not known yet, and learn from it."""
         args = values_of(args)
         with not_recording():
             out = form.run(*args)
-        if learns:
-            leaves, tree = jax.tree.flatten(args)
-            known.learn(known.key(form, leaves, tree), out)
+        leaves, tree = jax.tree.flatten(args)
+        known.learn(known.key(form, leaves, tree), out)
+        self._account.charge(prices.NEW)
         return out
 
     def enter_module(self, module: Any) -> None:
@@ -280,6 +296,8 @@ class Queue:
         if not self._values:
             if self._inputs:
                 self._begin()
+            if self.watcher is self._listener:
+                self._listener.cut()
             return
         with self._lock:
             cuts.note(cause)
@@ -289,9 +307,11 @@ class Queue:
                 if len(values) != path[-1].next:
                     raise _Interrupted
                 alive, dead = alive_among(values), dead_among(inputs)
-                piece = self._piece(path, alive)
+                piece = path[-1].pieces.get(alive)
+                if piece is None:
+                    piece = path[-1].pieces[alive] = pieces.DeferredPiece(path, alive)
                 with not_recording():
-                    arrays = piece.run(inputs, dead)
+                    arrays = piece.run(inputs, dead, self.policy, self._account)
                 for i, array in zip(alive, arrays, strict=True):
                     values[i].settle(array)
             except BaseException as error:
@@ -301,19 +321,8 @@ class Queue:
                     if value.array is None:
                         value.queue = failed  # type: ignore[assignment]
                 raise
-
-    def _piece(self, path: list[DeferredCall], alive: tuple[int, ...]) -> pieces.DeferredPiece:
-        """Return the piece of a chain; count how often there was none."""
-        found = path[-1].pieces
-        piece = found.get(alive)
-        if piece is None:
-            piece = found[alive] = pieces.DeferredPiece(path, alive)
-            self._new += 1
-            if self._new > policy.MOST_NEW and policy.current.rests:
-                self._rest, self._new = policy.REST, self._new // 2
-        else:
-            self._new = 0
-        return piece
+            if self._account.allowance < 0 and self.policy.listens:
+                self._listen()
 
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""
@@ -379,6 +388,8 @@ def _record_or_compute(form: first_calls.FirstCalls, args: tuple[Any, ...], star
     queue = current["queue"]
     if queue is not None and current["watcher"] is queue:
         return queue.record(form, args, starts)
+    if starts:  # a form that meets a deferred value asks again
+        return DECLINED
     if is_running() or not holds(args):
         return DECLINED
     args = values_of(args)
