@@ -16,7 +16,7 @@ from torchlike._core.dispatch.executable import Residuals
 from torchlike._extensions.deferred import cuts, pieces, prices
 from torchlike._extensions.deferred.account import Account
 from torchlike._extensions.deferred.calls import DeferredCall, known
-from torchlike._extensions.deferred.listener import Listener
+from torchlike._extensions.deferred.listening import RecurrenceListener
 from torchlike._extensions.deferred.liveness import alive_among, dead_among
 from torchlike._extensions.deferred.policy import Policy, count_node, root
 from torchlike._extensions.deferred.running import is_running, not_recording
@@ -56,9 +56,9 @@ class Queue:
         self.policy = policy
         self._lock = threading.RLock()
         self._account = Account()
-        self._listener = Listener(self._account, self._begin_to_record)
+        self._listener = RecurrenceListener(self._account, self._begin_to_record)
         #: What is told of the thread's cells: this, or the listener while nothing is recorded.
-        self.watcher: Queue | Listener = self._listener if policy.listens else self
+        self.watcher: Queue | RecurrenceListener = self._listener if policy.listens else self
         self._device: Any = None
         self._known_sharding: Any = None
         #: Those of arrays that are here, by their ids: comparing two takes longer.
@@ -110,7 +110,7 @@ class Queue:
         self._listener.listen()
         self._watch_by(self._listener)
 
-    def _watch_by(self, watcher: Queue | Listener) -> None:
+    def _watch_by(self, watcher: Queue | RecurrenceListener) -> None:
         current = modes.current
         if current.watcher is self.watcher:
             current.watcher = watcher
@@ -143,16 +143,24 @@ class Queue:
         better; DECLINED for what is no call of a queue's."""
         if not starts and not holds(args):
             return DECLINED
-        inputs = self._inputs
+        inputs, held = self._inputs, self._known
         before = len(inputs)
         key: list[Any] = [form]
         try:
-            held = self._known
             for a in args:
-                if type(a) is Deferred:
+                kind = type(a)
+                if kind is Deferred:
                     if a.array is None and a.queue is self:
                         key.append(a.number)
                         continue
+                elif kind in NUMBERS:
+                    inputs.append(a)
+                    key.append(kind)
+                    continue
+                elif kind is tuple:
+                    key.append((kind, len(a)))
+                    self._describe(a, key)
+                    continue
                 elif (at := held.get(id(a))) is not None:  # which is held, so no other has its id
                     key.append(~at)
                     continue
@@ -168,7 +176,15 @@ class Queue:
         if call is None:
             self._forget(before)
             return self._run_now(form, args)
-        return self._results_of(call)
+        values, aval = self._values, call.aval
+        if aval is None or call.is_last or len(values) != call.first:
+            return self._results_of(call)
+        # One result, as most calls have.
+        self._node = call
+        self._path.append(call)
+        out = Deferred(*aval, call.first, self)
+        values.append(out)
+        return out
 
     def _describe(self, args: Any, key: list[Any]) -> None:
         """Append what a call is, as far as these operands say; take those met for the first time
@@ -263,7 +279,7 @@ class Queue:
         else:
             made = [Deferred(*aval, number + i, self) for i, aval in enumerate(avals)]
             values += made
-            out = tree.unflatten(made)
+            out = tuple(made) if call.gives_tuple else tree.unflatten(made)
             del made
         if call.is_last:  # before they are in a cell, so that the flush puts nothing there
             self.flush("the chain is long")

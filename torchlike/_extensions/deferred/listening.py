@@ -1,4 +1,4 @@
-"""`Listener`: hears what a thread computes, and has it recorded once it recurs.
+"""`RecurrenceListener`: hears what a thread computes, and has it recorded once it recurs.
 
 Calls run by today's ways meanwhile, in each respect; the listener is told of the cells that are
 made and written, as a capture and a queue are, and looks at their shapes alone. Of the last fifteen
@@ -25,7 +25,7 @@ _ATTEMPTS = 4
 _UNTIL_CUT = 64
 
 
-class Listener:
+class RecurrenceListener:
     """What is told of a thread's cells while its calls are not recorded. ``begin()`` is called
     where they should be from now on."""
 
