@@ -11,8 +11,9 @@ import pytest
 import torchlike as torch
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
-from torchlike._extensions.deferred import account, calls, cuts, pieces, policy, prices
+from torchlike._extensions.deferred import account, calls, pieces, policy, prices
 from torchlike._extensions.deferred.value import Deferred
+from torchlike._runtime.first_calls import statistics
 from torchlike.tensor import wrap
 
 
@@ -241,12 +242,25 @@ def test_checks_ask_for_what_they_read_alone(deferring):
 
 
 def test_lines_that_cut_are_counted(compiling):
-    cuts.counts.clear()
+    statistics.cuts.clear()
     for _ in range(3):
         (torch.ones(2) + 1).sum().item()
-    ((cause, file, _), times) = cuts.counts.most_common(1)[0]
+    ((cause, file, _), times) = torch.compiler.report().cuts[0]
     assert (cause, times) == ("a value is read", 3)
     assert file == __file__
+    text = str(torch.compiler.report())
+    assert "(torch.ones(2) + 1).sum().item()" in text
+    assert "read it every 50th step" in text
+
+
+def test_pieces_are_reported(compiling):
+    statistics.compiled_pieces.clear()
+    for _ in range(3):
+        (torch.ones(2) + 1).sum().item()
+    (piece,) = torch.compiler.report().pieces
+    assert piece.operations == ("AddBackward0", "SumBackward0")
+    assert (piece.runs, piece.as_program) == (3, 3)
+    assert "became a program" in str(torch.compiler.report())
 
 
 # -- rent or buy -----------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ class DeferredCall:
         self.results = results
         self.aval = results.avals[0] if results.tree is None else None
         n = len(results.avals)
-        self.gives_tuple = results.tree == jax.tree.structure((0,) * n)
+        self.gives_tuple = results.tree is not None and results.tree == jax.tree.structure((0,) * n)
         self.next = self.first + n
         self.multiplications = prices.multiplications(self.form.name, operands, results.avals)
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)

@@ -13,6 +13,7 @@ from torchlike._core.dispatch.call import explain
 from torchlike._extensions.deferred import prices
 from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
+from torchlike._runtime.first_calls.statistics import CompiledPiece, compiled_pieces
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.account import Account
@@ -33,6 +34,7 @@ class DeferredPiece:
         "_program",
         "price",
         "ready",
+        "record",
         "runs",
         "task",
     )
@@ -54,6 +56,8 @@ class DeferredPiece:
         #: The account's time from which on it is used.
         self.ready = 0.0
         self.price = prices.of(self._calls, alive)
+        #: What is reported of it, once it is compiled.
+        self.record: CompiledPiece | None = None
 
     @property
     def is_small(self) -> bool:
@@ -81,6 +85,10 @@ class DeferredPiece:
                 account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
                 return self.replay(inputs)
         account.ran_program(self.price)
+        if self.record is not None:
+            self.record.runs = self.runs
+            self.record.as_program += 1
+            self.record.saved += self.price.one_by_one - self.price.as_program
         assert self._donated is not None
         held = self._donated.difference(dead)
         if held:  # somebody holds it this time
@@ -105,6 +113,9 @@ class DeferredPiece:
     def jitted(self, inputs: list[Any]) -> Any:
         """Return the piece as one jitted function of inputs such as these."""
         assert self._donated is not None
+        if self.record is None:
+            self.record = CompiledPiece(tuple([c.form.name for c in self._calls]), self.runs)
+            compiled_pieces.append(self.record)
         self._donated = self._usable(self._donated, inputs)
         return jax.jit(self._whole, donate_argnums=tuple(sorted(self._donated)))
 
