@@ -1,6 +1,7 @@
 """What is recorded, what is run, and how often something is compiled."""
 
 import gc
+import sys
 import warnings
 import weakref
 
@@ -13,6 +14,7 @@ from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
 from torchlike._extensions.deferred import account, calls, pieces, policy, prices
 from torchlike._extensions.deferred.value import Deferred
+from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import statistics
 from torchlike.tensor import wrap
 
@@ -216,6 +218,32 @@ def test_a_call_that_fails_when_it_runs(deferring):
         with pytest.raises(Exception, match="no such row"):
             y.tolist()
     assert (torch.ones(2) + 1).tolist() == [2, 2]
+
+
+def test_a_program_that_fails_is_run_one_by_one(compiling, monkeypatch):
+    def fails(piece, inputs):
+        def program(*inputs):
+            raise RuntimeError("RESOURCE_EXHAUSTED")
+
+        return program
+
+    monkeypatch.setattr(pieces.DeferredPiece, "jitted", fails)
+    for _ in range(2):
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+
+
+def test_the_line_of_a_call_that_fails_when_it_runs(compiling, monkeypatch):
+    kept = torch.ones(2) + 1
+    line = f"test_recording.py:{sys._getframe().f_lineno - 1}"
+
+    def fails(*args):
+        raise RuntimeError("RESOURCE_EXHAUSTED")
+
+    monkeypatch.setattr(first_calls.FirstCalls, "run", fails)
+    monkeypatch.setattr(pieces.DeferredPiece, "jitted", fails)
+    with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED") as caught:
+        kept.tolist()
+    assert any(f"AddBackward0 was called at {line}" in note for note in caught.value.__notes__)
 
 
 def test_an_interrupted_flush_leaves_no_wrong_values(deferring, monkeypatch):

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from torchlike._extensions.deferred import prices
+from torchlike._runtime import frames
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.pieces import DeferredPiece
@@ -65,6 +66,7 @@ class DeferredCall:
         "is_flat",
         "is_last",
         "kept",
+        "line",
         "multiplications",
         "next",
         "parent",
@@ -85,6 +87,8 @@ class DeferredCall:
         self.is_flat = tree is not None and tree == jax.tree.structure((0,) * len(spec))
         #: What keys below name by its id.
         self.kept = kept
+        #: The user's line that made the first call at this place, "train.py:31", for messages.
+        self.line = "" if parent is None else frames.users_line()
         self.results = Results((), None)
         #: Shape and dtype of the one result; None where it gives several.
         self.aval: tuple[tuple[int, ...], np.dtype] | None = None

@@ -13,12 +13,21 @@ from torchlike._core.dispatch.call import explain
 from torchlike._extensions.deferred import prices
 from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
+from torchlike._runtime import logs
 from torchlike._runtime.first_calls.statistics import CompiledPiece, compiled_pieces
+from torchlike._runtime.jax_private.arrays import ArrayImpl
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.account import Account
     from torchlike._extensions.deferred.policy import Policy
     from torchlike._runtime.background import BackgroundTask
+
+
+log = logs.logger("first_calls")
+_WHERE = (
+    "{name} was called at {line} (or at a line that does the same), and run when a value was asked "
+    "for; with TORCHLIKE_EAGER=immediate the error comes at its line"
+)
 
 
 class DeferredPiece:
@@ -30,6 +39,7 @@ class DeferredPiece:
         "_calls",
         "_donated",
         "_drops",
+        "_fails",
         "_n_alive",
         "_program",
         "price",
@@ -50,6 +60,8 @@ class DeferredPiece:
         #: The inputs that a program gives up: those that nobody held at any run so far.
         self._donated: set[int] | None = None
         self._program: Any = None
+        #: Whether the program failed once: the calls run one by one, which names the one that does.
+        self._fails = False
         self.runs = 0
         #: The program that is being compiled in the background.
         self.task: BackgroundTask[Any] | None = None
@@ -75,16 +87,30 @@ class DeferredPiece:
         self, inputs: list[Any], dead: Sequence[int], policy: Policy, account: Account
     ) -> list[Any]:
         self.runs += 1
-        if self._program is None:
-            if self.task is None:
-                self._donated = set(dead) if self._donated is None else self._donated & set(dead)
-            self._program = policy.program(self, inputs, account)
+        if self._fails:
+            return self.replay(inputs)
+        try:
             if self._program is None:
-                taken = self.price.one_by_one
-                account.ran(taken, taken if self.runs > 1 else 0.0)
-                account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
-                return self.replay(inputs)
-        account.ran_program(self.price)
+                if self.task is None:
+                    kept = set(dead) if self._donated is None else self._donated & set(dead)
+                    self._donated = kept
+                self._program = policy.program(self, inputs, account)
+            if self._program is not None:
+                arrays = self._call_program(inputs, dead)
+                account.ran_program(self.price)
+                return arrays
+        except Exception as error:
+            if any(type(x) is ArrayImpl and x.is_deleted() for x in inputs):
+                raise  # they were given up
+            log.warning("a program of %d deferred calls fails: %r", len(self._calls), error)
+            self._fails, self._program, self.task = True, None, None
+            return self.replay(inputs)
+        taken = self.price.one_by_one
+        account.ran(taken, taken if self.runs > 1 else 0.0)
+        account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
+        return self.replay(inputs)
+
+    def _call_program(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
         if self.record is not None:
             self.record.runs = self.runs
             self.record.as_program += 1
@@ -138,7 +164,10 @@ class DeferredPiece:
             try:
                 out = call.form.run(*args)
             except Exception as error:
-                raise explain(error, call.form.name, jax.tree.leaves(args)) from None
+                explained = explain(error, call.form.name, jax.tree.leaves(args))
+                if call.line:
+                    explained.add_note(_WHERE.format(name=call.form.name, line=call.line))
+                raise explained from None
             if call.results.tree is None:
                 values[call.first] = out
             else:
