@@ -35,6 +35,6 @@ def test_programs_at_once(monkeypatch, seed):
 def test_from_one_to_the_other(monkeypatch, seed):
     """A turn of the loop runs one by one, the next as a program."""
     monkeypatch.setattr(policy, "current", policy.Policy())
-    monkeypatch.setattr(prices, "_COMPILING", 10.0)
+    monkeypatch.setattr(prices, "COMPILING", 10.0)
     monkeypatch.setattr(prices, "_GAIN", 2.0)
     check(seed)

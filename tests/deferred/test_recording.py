@@ -1,6 +1,7 @@
 """What is recorded, what is run, and how often something is compiled."""
 
 import gc
+import sys
 import warnings
 import weakref
 
@@ -11,8 +12,10 @@ import pytest
 import torchlike as torch
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
-from torchlike._extensions.deferred import calls, cuts, pieces, policy, prices
+from torchlike._extensions.deferred import account, calls, pieces, policy, prices
 from torchlike._extensions.deferred.value import Deferred
+from torchlike._runtime import first_calls
+from torchlike._runtime.first_calls import statistics
 from torchlike.tensor import wrap
 
 
@@ -217,6 +220,32 @@ def test_a_call_that_fails_when_it_runs(deferring):
     assert (torch.ones(2) + 1).tolist() == [2, 2]
 
 
+def test_a_program_that_fails_is_run_one_by_one(compiling, monkeypatch):
+    def fails(piece, inputs):
+        def program(*inputs):
+            raise RuntimeError("RESOURCE_EXHAUSTED")
+
+        return program
+
+    monkeypatch.setattr(pieces.DeferredPiece, "jitted", fails)
+    for _ in range(2):
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+
+
+def test_the_line_of_a_call_that_fails_when_it_runs(compiling, monkeypatch):
+    kept = torch.ones(2) + 1
+    line = f"test_recording.py:{sys._getframe().f_lineno - 1}"
+
+    def fails(*args):
+        raise RuntimeError("RESOURCE_EXHAUSTED")
+
+    monkeypatch.setattr(first_calls.FirstCalls, "run", fails)
+    monkeypatch.setattr(pieces.DeferredPiece, "jitted", fails)
+    with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED") as caught:
+        kept.tolist()
+    assert any(f"AddBackward0 was called at {line}" in note for note in caught.value.__notes__)
+
+
 def test_an_interrupted_flush_leaves_no_wrong_values(deferring, monkeypatch):
     kept = torch.ones(2) + 1
     with monkeypatch.context() as patch:
@@ -241,12 +270,25 @@ def test_checks_ask_for_what_they_read_alone(deferring):
 
 
 def test_lines_that_cut_are_counted(compiling):
-    cuts.counts.clear()
+    statistics.cuts.clear()
     for _ in range(3):
         (torch.ones(2) + 1).sum().item()
-    ((cause, file, _), times) = cuts.counts.most_common(1)[0]
+    ((cause, file, _), times) = torch.compiler.report().cuts[0]
     assert (cause, times) == ("a value is read", 3)
     assert file == __file__
+    text = str(torch.compiler.report())
+    assert "(torch.ones(2) + 1).sum().item()" in text
+    assert "read it every 50th step" in text
+
+
+def test_pieces_are_reported(compiling):
+    statistics.compiled_pieces.clear()
+    for _ in range(3):
+        (torch.ones(2) + 1).sum().item()
+    (piece,) = torch.compiler.report().pieces
+    assert piece.operations == ("AddBackward0", "SumBackward0")
+    assert (piece.runs, piece.as_program) == (3, 3)
+    assert "became a program" in str(torch.compiler.report())
 
 
 # -- rent or buy -----------------------------------------------------------------------------------
@@ -268,12 +310,14 @@ def runs_until_compiled(n, size=4):
 
 def test_a_program_comes_after_as_many_runs_as_estimated(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
-    monkeypatch.setattr(prices, "_COMPILING", 200.0)
+    monkeypatch.setattr(prices, "COMPILING", 200.0)
+    monkeypatch.setattr(account, "_SHARE", 1.0)
     counts = []
     for _ in range(2):  # alike each time, whatever the clock says
         policy._Tree.root = calls.DeferredCall(None, None, None, (), None)
         monkeypatch.setattr(calls.known, "_results", {})
         monkeypatch.setattr(calls.known, "_met", {})
+        monkeypatch.setattr(policy, "current", policy.Policy())  # whose queue has heard nothing
         with torch.deferred(True):
             counts.append(runs_until_compiled(100))
     assert counts[0] == counts[1]
@@ -282,7 +326,7 @@ def test_a_program_comes_after_as_many_runs_as_estimated(monkeypatch):
 
 def test_one_operation_is_never_compiled(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
-    monkeypatch.setattr(prices, "_COMPILING", 1.0)
+    monkeypatch.setattr(prices, "COMPILING", 1.0)
     a = torch.ones(600, 600)
     with torch.deferred(True):
         for _ in range(50):
@@ -292,17 +336,34 @@ def test_one_operation_is_never_compiled(monkeypatch):
     assert not programs()
 
 
-def test_a_script_that_never_recurs_is_recorded_no_more(monkeypatch):
+def recording():
+    return modes.current.watcher is modes.current.queue
+
+
+def test_a_script_that_never_recurs_is_not_recorded(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
-    monkeypatch.setattr(policy, "MOST_NEW", 8)
+    monkeypatch.setattr(prices, "COMPILING", 1.0)
     with torch.deferred(True):
         for n in range(2, 60):
             x = torch.ones(n)
             for _ in range(3):
                 x = x + 1
             assert x.sum().item() == 4 * n
-        assert nodes() < 60 * 4
-        assert modes.current.queue._rest or nodes() < 60
+            assert not recording()
+    assert nodes() == 1
+
+
+def test_what_recurs_in_vain_is_recorded_ever_more_seldom(monkeypatch):
+    monkeypatch.setattr(policy, "current", policy.Policy())
+    x, recorded = torch.ones(4), []
+    with torch.deferred(True):
+        for i in range(20_000):
+            (x + 1).sum().item()  # no program of two calls is worth it
+            if recording():
+                recorded.append(i)
+    assert 0 < len(recorded) < 500
+    assert len([i for i in recorded if i > 10_000]) < len(recorded) / 2
+    assert not programs()
 
 
 def test_nothing_is_warned_of(compiling):

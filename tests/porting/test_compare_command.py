@@ -72,7 +72,7 @@ def compare_runs(tmp_path, source, *labels):
     assert result.stderr == ""
     page = (tmp_path / "page.html").read_text("utf-8")
     runs = json.loads((tmp_path / "out" / "compare-train.json").read_text())["runs"]
-    assert [run["label"] for run in runs] == ["eager", *labels]
+    assert [run["label"] for run in runs] == ["eager", "as it is, deferred", *labels]
     for run in runs:
         assert len(run["losses"]) == 6
         assert len(run["steps"]) == 5
@@ -81,13 +81,13 @@ def compare_runs(tmp_path, source, *labels):
         assert f"<td>{duration(run['first_step'])}</td>" in row
     assert page.count("<svg") == 2
     assert runs[0]["losses"][-1] < runs[0]["losses"][0]
-    return result.stdout, *runs
+    return result.stdout, runs[0], *runs[2:]
 
 
 def test_compare_prints_a_table_and_writes_numbers_and_plot(tmp_path):
     pytest.importorskip("matplotlib")
     output, eager, compiled = compare_runs(tmp_path, TRAIN, "modules compiled")
-    assert output.count("final loss ") == 4  # each run's own line, and again below the table
+    assert output.count("final loss ") == 6  # each run's own line, and again below the table
     assert eager["last_line"] == compiled["last_line"]
     assert compiled["left_eager"] == {}
     for heading in ("first step", "steady step", "ratio", "losses agree to", "(relative)"):

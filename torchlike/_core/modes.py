@@ -33,8 +33,9 @@ class _Modes(threading.local):
         self.capture: RunningCapture | None = None
         #: The queue of this thread's deferred calls (_extensions/deferred), or None.
         self.queue: Any = queue_of_thread()
-        #: What is told of each cell that is made or written: the capture, else the queue.
-        self.watcher: Any = self.queue
+        #: What is told of each cell that is made or written: the capture, else what the queue says.
+        self.watcher: Any = None
+        self.watch(None)
         #: Whether torch.export traces a module in this thread.
         self.exporting: bool = False
         #: The accelerator that the captured function has met (a torchlike.device), where everything
@@ -79,7 +80,9 @@ class _Modes(threading.local):
         if capture is not None and self.queue is not None:
             self.queue.flush("a function is captured")
         self.capture = capture
-        self.watcher = self.queue if capture is None else capture
+        self.watcher = capture
+        if capture is None and self.queue is not None:
+            self.watcher = self.queue.watcher
 
 
 current = _Modes()

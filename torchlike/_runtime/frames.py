@@ -9,6 +9,7 @@ what NumPy does only where we called it. Which source files are the user's where
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -47,6 +48,12 @@ def users_frame(until: str = "", beneath: frozenset[str] = BENEATH) -> FrameType
         sys._getframe(1), lambda f: module_of(f) != until and package_of(f) in beneath
     )
     return None if frame is None or module_of(frame) == until else frame
+
+
+def users_line() -> str:
+    """Return the line of `users_frame` in words, "train.py:31"; "" where there is none."""
+    frame = users_frame()
+    return "" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def warn_at(frame: FrameType | None, words: str, category: type[Warning]) -> None:

@@ -23,6 +23,8 @@ class RunningCapture(Protocol):
 
     #: Whether calls of compiled forms are put off: by a queue, which is told of cells as this is.
     defers: bool = False
+    #: Whether calls run, or are put off, with arrays: cells are read as they are.
+    is_eager: bool = False
     #: Nodes recorded before the capture have a smaller sequence number.
     first_sequence: int = -1
     #: The name of the function, for messages.

@@ -37,9 +37,11 @@ class Setup:
 
 
 _ON_TORCHLIKE = ("-m", "torchlike.porting.record_torchlike")
-_OFF = {"TORCHLIKE_COMPILE": "off"}
+_OFF = {"TORCHLIKE_COMPILE": "off", "TORCHLIKE_EAGER": "immediate"}
+_DEFERRED = {"TORCHLIKE_COMPILE": "off", "TORCHLIKE_EAGER": "deferred"}
 _AS_MARKED = {"TORCHLIKE_COMPILE": "regions"}
 EAGER = Setup("eager", (*_ON_TORCHLIKE, "--find-step"), _OFF)
+DEFERRED = Setup("as it is, deferred", _ON_TORCHLIKE, _DEFERRED)
 MODULES = Setup("modules compiled", _ON_TORCHLIKE, {"TORCHLIKE_COMPILE": "modules"})
 MARKED = Setup("compiled as marked", _ON_TORCHLIKE, _AS_MARKED)
 WHOLE_STEP = Setup("whole step compiled", _ON_TORCHLIKE, _AS_MARKED)
@@ -78,7 +80,7 @@ def compare(
     console: Console | None = None,
     shows: Callable[[str], bool] = lambda line: True,
 ) -> int:
-    """Run a script eager and compiled, print the table, write the plot and the numbers.
+    """Run a script eager, deferred and compiled, print the table, write the plot and the numbers.
 
     What is compiled: of a script that marks nothing by ``torch.compile``, first its modules, then
     the function that is a whole training step, where there is one and it can be compiled. Of
@@ -119,6 +121,7 @@ def compare(
 
     try:
         eager = add(EAGER)
+        add(DEFERRED)
         if eager.marked:
             add(WHOLE_STEP if eager.whole_steps else MARKED)
         else:

@@ -142,7 +142,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
     strided = spec.lays_out
     watcher = modes.current.watcher
     # Forms are called by `by_numpy` where that may defer the call.
-    eager, on_host = (True, False) if watcher is None else (watcher.defers, watcher.defers)
+    eager, on_host = (True, False) if watcher is None else (watcher.is_eager, watcher.defers)
     for a in operands:
         kind = type(a)
         if kind in TENSOR_TYPES:

@@ -90,7 +90,7 @@ class OpNode(Node):
         try:
             backward: Any = exe.backward(self.avals)
             watcher = modes.current.watcher
-            if watcher is None:
+            if watcher is None or (watcher.is_eager and not watcher.defers):
                 if type(cotangents[0]) is np.ndarray and self.residuals is None:
                     return first_calls.call(backward, self.saved, None, tuple(cotangents))
                 return backward(self.saved, self.residuals, tuple(cotangents))
@@ -217,8 +217,10 @@ def execute(
             out, residuals = known
         elif on_host:
             keeps = exe.keeps_residuals and exe.mask and exe.rule is None
+            watcher = modes.current.watcher
+            deferring = watcher is not None and watcher.defers
             # Under hooks on saved tensors a forward run again must save as many as the first.
-            if keeps and modes.current.queue is not None and tape.saving.make is None:
+            if keeps and deferring and tape.saving.make is None:
                 out, residuals = first_calls.call(cast(Any, exe.forward_vjp), *arrays)
             else:
                 out = exe.by_numpy(*arrays)

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from torchlike._extensions.deferred import prices
+from torchlike._runtime import frames
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.pieces import DeferredPiece
@@ -55,14 +56,17 @@ class DeferredCall:
 
     __slots__ = (
         "alone",
+        "aval",
         "bytes",
         "depth",
         "edges",
         "first",
         "form",
+        "gives_tuple",
         "is_flat",
         "is_last",
         "kept",
+        "line",
         "multiplications",
         "next",
         "parent",
@@ -83,7 +87,13 @@ class DeferredCall:
         self.is_flat = tree is not None and tree == jax.tree.structure((0,) * len(spec))
         #: What keys below name by its id.
         self.kept = kept
+        #: The user's line that made the first call at this place, "train.py:31", for messages.
+        self.line = "" if parent is None else frames.users_line()
         self.results = Results((), None)
+        #: Shape and dtype of the one result; None where it gives several.
+        self.aval: tuple[tuple[int, ...], np.dtype] | None = None
+        #: Whether it gives a tuple of arrays.
+        self.gives_tuple = False
         #: About how many multiplications it takes, where it is a product.
         self.multiplications = 0.0
         #: The number of its first result in the chain, how many calls and bytes there are with it.
@@ -103,7 +113,10 @@ class DeferredCall:
     def give(self, results: Results, operands: Sequence[Any]) -> None:
         """Say what the call gives, of operands such as these."""
         self.results = results
-        self.next = self.first + len(results.avals)
+        self.aval = results.avals[0] if results.tree is None else None
+        n = len(results.avals)
+        self.gives_tuple = results.tree is not None and results.tree == jax.tree.structure((0,) * n)
+        self.next = self.first + n
         self.multiplications = prices.multiplications(self.form.name, operands, results.avals)
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
         self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES

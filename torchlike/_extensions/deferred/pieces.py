@@ -10,12 +10,24 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core.dispatch.call import explain
-from torchlike._extensions.deferred import policy, prices
+from torchlike._extensions.deferred import prices
 from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
+from torchlike._runtime import logs
+from torchlike._runtime.first_calls.statistics import CompiledPiece, compiled_pieces
+from torchlike._runtime.jax_private.arrays import ArrayImpl
 
 if TYPE_CHECKING:
+    from torchlike._extensions.deferred.account import Account
+    from torchlike._extensions.deferred.policy import Policy
     from torchlike._runtime.background import BackgroundTask
+
+
+log = logs.logger("first_calls")
+_WHERE = (
+    "{name} was called at {line} (or at a line that does the same), and run when a value was asked "
+    "for; with TORCHLIKE_EAGER=immediate the error comes at its line"
+)
 
 
 class DeferredPiece:
@@ -27,9 +39,12 @@ class DeferredPiece:
         "_calls",
         "_donated",
         "_drops",
+        "_fails",
         "_n_alive",
         "_program",
         "price",
+        "ready",
+        "record",
         "runs",
         "task",
     )
@@ -45,28 +60,61 @@ class DeferredPiece:
         #: The inputs that a program gives up: those that nobody held at any run so far.
         self._donated: set[int] | None = None
         self._program: Any = None
+        #: Whether the program failed once: the calls run one by one, which names the one that does.
+        self._fails = False
         self.runs = 0
         #: The program that is being compiled in the background.
         self.task: BackgroundTask[Any] | None = None
+        #: The account's time from which on it is used.
+        self.ready = 0.0
         self.price = prices.of(self._calls, alive)
+        #: What is reported of it, once it is compiled.
+        self.record: CompiledPiece | None = None
 
     @property
     def is_small(self) -> bool:
         """Whether it takes a few calls on little data."""
         return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < 1 << 16
 
-    def run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
-        """Return the values that are alive. ``dead`` are the inputs that nobody else holds."""
-        return self._run(inputs, dead)[: self._n_alive]
+    def run(
+        self, inputs: list[Any], dead: Sequence[int], policy: Policy, account: Account
+    ) -> list[Any]:
+        """Return the values that are alive. ``dead`` are the inputs that nobody else holds; the
+        policy says whether it runs as a program."""
+        return self._run(inputs, dead, policy, account)[: self._n_alive]
 
-    def _run(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
+    def _run(
+        self, inputs: list[Any], dead: Sequence[int], policy: Policy, account: Account
+    ) -> list[Any]:
         self.runs += 1
-        if self._program is None:
-            if self.task is None:
-                self._donated = set(dead) if self._donated is None else self._donated & set(dead)
-            self._program = policy.current.program(self, inputs)
+        if self._fails:
+            return self.replay(inputs)
+        try:
             if self._program is None:
-                return self.replay(inputs)
+                if self.task is None:
+                    kept = set(dead) if self._donated is None else self._donated & set(dead)
+                    self._donated = kept
+                self._program = policy.program(self, inputs, account)
+            if self._program is not None:
+                arrays = self._call_program(inputs, dead)
+                account.ran_program(self.price)
+                return arrays
+        except Exception as error:
+            if any(type(x) is ArrayImpl and x.is_deleted() for x in inputs):
+                raise  # they were given up
+            log.warning("a program of %d deferred calls fails: %r", len(self._calls), error)
+            self._fails, self._program, self.task = True, None, None
+            return self.replay(inputs)
+        taken = self.price.one_by_one
+        account.ran(taken, taken if self.runs > 1 else 0.0)
+        account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
+        return self.replay(inputs)
+
+    def _call_program(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
+        if self.record is not None:
+            self.record.runs = self.runs
+            self.record.as_program += 1
+            self.record.saved += self.price.one_by_one - self.price.as_program
         assert self._donated is not None
         held = self._donated.difference(dead)
         if held:  # somebody holds it this time
@@ -91,6 +139,9 @@ class DeferredPiece:
     def jitted(self, inputs: list[Any]) -> Any:
         """Return the piece as one jitted function of inputs such as these."""
         assert self._donated is not None
+        if self.record is None:
+            self.record = CompiledPiece(tuple([c.form.name for c in self._calls]), self.runs)
+            compiled_pieces.append(self.record)
         self._donated = self._usable(self._donated, inputs)
         return jax.jit(self._whole, donate_argnums=tuple(sorted(self._donated)))
 
@@ -113,7 +164,10 @@ class DeferredPiece:
             try:
                 out = call.form.run(*args)
             except Exception as error:
-                raise explain(error, call.form.name, jax.tree.leaves(args)) from None
+                explained = explain(error, call.form.name, jax.tree.leaves(args))
+                if call.line:
+                    explained.add_note(_WHERE.format(name=call.form.name, line=call.line))
+                raise explained from None
             if call.results.tree is None:
                 values[call.first] = out
             else:

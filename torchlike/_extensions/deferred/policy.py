@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 
+from torchlike._extensions.deferred.account import Account
 from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._runtime import background
 
@@ -17,54 +17,50 @@ if TYPE_CHECKING:
 
 #: Nodes of the tree of calls, after which it is begun anew.
 _MOST_NODES = 50_000
-#: Chains in a row that had not been met before, after which a queue rests, and for how many calls.
-MOST_NEW = 64
-REST = 2_000
 
 
 class Policy:
-    """Calls are recorded from the second time on. When a piece has run one by one for about as long
-    as compiling it takes, it is compiled in the background; from a run on that is fixed then, and
-    not before, it runs as a program."""
+    """Calls are recorded once they recur. When what recurs has run one by one for about as long as
+    compiling a piece of it takes, that is compiled in the background; from a time on that is fixed
+    then, and not before, it runs as a program. Times are estimates (`Account`)."""
 
-    rests = True
+    listens = True
 
     def records_unknown(self, times: int) -> bool:
         """Return whether a call is recorded of which nothing is known but that it was met so
         often."""
         return times > 0
 
-    def program(self, piece: DeferredPiece, inputs: list[Any]) -> Any:
+    def program(self, piece: DeferredPiece, inputs: list[Any], account: Account) -> Any:
         """Return the program of a piece that is about to run with these inputs; None where it is to
         run one by one."""
-        price = piece.price
-        due = price.compiling / price.one_by_one
-        if not price.pays or piece.runs < due:
-            return None
         if piece.task is None:
-            compiled = functools.partial(_compiled, piece.jitted(inputs), _avals(inputs))
-            piece.task = background.submit(compiled, "a piece of deferred calls")
+            price = piece.price
+            if piece.runs > 1 and price.pays and account.buys(price.compiling):
+                piece.ready = account.ready
+                compiled = functools.partial(_compiled, piece.jitted(inputs), _avals(inputs))
+                piece.task = background.submit(compiled, "a piece of deferred calls")
             return None
-        return None if piece.runs < 2 * math.ceil(due) else piece.task.result()
+        return None if account.clock < piece.ready else piece.task.result()
 
 
 class AtOnce(Policy):
     """Everything is recorded, and each piece is compiled at its first flush: for accelerators, and
     for tests."""
 
-    rests = False
+    listens = False
 
     def records_unknown(self, times: int) -> bool:
         return True
 
-    def program(self, piece: DeferredPiece, inputs: list[Any]) -> Any:
+    def program(self, piece: DeferredPiece, inputs: list[Any], account: Account) -> Any:
         return piece.jitted(inputs)
 
 
 class OneByOne(AtOnce):
     """Everything is recorded and nothing compiled: for tests."""
 
-    def program(self, piece: DeferredPiece, inputs: list[Any]) -> Any:
+    def program(self, piece: DeferredPiece, inputs: list[Any], account: Account) -> Any:
         return None
 
 

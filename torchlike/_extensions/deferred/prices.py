@@ -13,20 +13,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.calls import DeferredCall
 
-#: A call, beside its work; the call of a program, and each of its calls there.
-_CALL = 20.0
-_PROGRAM = 30.0
+#: What recording takes: a call, one that is new at its place, one that is evaluated abstractly, a
+#: flush. And until the programs of a loop's turn are bought, for each of its results.
+RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 500.0, 15.0
+ATTEMPT = 100.0
+#: A call and each of its operands and results, beside its work; the call of a program, each of its
+#: inputs and results, and each call within it.
+_CALL, _OPERAND = 15.0, 3.0
+_PROGRAM, _PASSED = 30.0, 2.5
 _WITHIN = 1.0
 #: An element of a result; what it takes where it is fused with what uses it; a multiplication and
 #: addition of a product of matrices.
 _ELEMENT = 0.4e-3
 _FUSED = 0.4
-_MULTIPLY = 0.1e-3
-_PRODUCTS = ("mm", "matmul", "linear", "conv")
+_MULTIPLY = 0.025e-3
+_PRODUCTS = ("mm", "matmul", "linear", "conv", "recurrent")
 #: Compiling a call: of most kinds, and of those with loops or of convolutions.
-_COMPILING = 6e3
+COMPILING = 6e3
 _COMPILING_DEAR = 60e3
-_DEAR = ("conv", "lstm", "gru", "rnn")
+_DEAR = ("conv", "lstm", "gru", "rnn", "recurrent")
 #: What a program may take of what the calls take one by one, to be worth compiling.
 _GAIN = 0.9
 
@@ -44,6 +49,11 @@ class Price(NamedTuple):
         return self.as_program <= _GAIN * self.one_by_one
 
 
+def of_result(shape: tuple[int, ...]) -> float:
+    """Return the price of a call by its result alone."""
+    return _CALL + 2 * _OPERAND + _ELEMENT * math.prod(shape)
+
+
 def multiplications(name: str, operands: Sequence[Any], results: Sequence[Any]) -> float:
     """Return about how many multiplications a product takes; 0 for what is none.
 
@@ -57,16 +67,18 @@ def multiplications(name: str, operands: Sequence[Any], results: Sequence[Any]) 
 
 def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
     """Return the price of a piece, of whose values those are results."""
-    one_by_one, as_program, compiling = 0.0, _PROGRAM, 0.0
     results = frozenset(alive)
+    inputs = {n for call in calls for n in call.spec if n < 0}
+    passed = _PASSED * (len(inputs) + len(results))
+    one_by_one, as_program, compiling = 0.0, FLUSH + _PROGRAM + passed, 0.0
     for call in calls:
         work = _MULTIPLY * call.multiplications
-        one_by_one += _CALL + work
-        as_program += _WITHIN + work
+        one_by_one += _CALL + _OPERAND * (len(call.spec) + len(call.results.avals)) + work
+        as_program += RECORDED + _WITHIN + work
         for n, (shape, _) in enumerate(call.results.avals, call.first):
             elements = _ELEMENT * math.prod(shape)
             one_by_one += elements
             as_program += elements * (1 if n in results else _FUSED)
         name = call.form.name.lower()
-        compiling += _COMPILING_DEAR if any(dear in name for dear in _DEAR) else _COMPILING
+        compiling += _COMPILING_DEAR if any(dear in name for dear in _DEAR) else COMPILING
     return Price(one_by_one, as_program, compiling)

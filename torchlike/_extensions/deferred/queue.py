@@ -13,9 +13,12 @@ from jax.sharding import SingleDeviceSharding
 
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Residuals
-from torchlike._extensions.deferred import cuts, pieces, policy
+from torchlike._extensions.deferred import cuts, pieces, prices
+from torchlike._extensions.deferred.account import Account
 from torchlike._extensions.deferred.calls import DeferredCall, known
+from torchlike._extensions.deferred.listening import RecurrenceListener
 from torchlike._extensions.deferred.liveness import alive_among, dead_among
+from torchlike._extensions.deferred.policy import Policy, count_node, root
 from torchlike._extensions.deferred.running import is_running, not_recording
 from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_absent, values_of
 from torchlike._runtime import first_calls
@@ -47,13 +50,15 @@ class Queue:
     """The chain of calls since the last flush: where it stands in the tree of calls, its values and
     its inputs. It is told of the cells that its thread makes and writes."""
 
-    defers = True
+    defers = is_eager = True
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
         self._lock = threading.RLock()
-        #: Chains in a row that were new, and calls that are not to be recorded.
-        self._new = 0
-        self._rest = 0
+        self._account = Account()
+        self._listener = RecurrenceListener(self._account, self._begin_to_record)
+        #: What is told of the thread's cells: this, or the listener while nothing is recorded.
+        self.watcher: Queue | RecurrenceListener = self._listener if policy.listens else self
         self._device: Any = None
         self._known_sharding: Any = None
         #: Those of arrays that are here, by their ids: comparing two takes longer.
@@ -62,7 +67,7 @@ class Queue:
 
     def _begin(self) -> None:
         """Begin a chain."""
-        self._node = policy.root()
+        self._node = root()
         self._values: list[Deferred] = []
         self._inputs: list[Any] = []
         #: Which input an array is, by its id.
@@ -95,6 +100,22 @@ class Queue:
         self._shardings[id(sharding)] = sharding
         return True
 
+    # -- whether anything is recorded --------------------------------------------------------------
+
+    def _begin_to_record(self) -> None:
+        self._watch_by(self)
+
+    def _listen(self) -> None:
+        """Record no more until what recurs says that it pays."""
+        self._listener.listen()
+        self._watch_by(self._listener)
+
+    def _watch_by(self, watcher: Queue | RecurrenceListener) -> None:
+        current = modes.current
+        if current.watcher is self.watcher:
+            current.watcher = watcher
+        self.watcher = watcher
+
     # -- cells -------------------------------------------------------------------------------------
 
     def adopt(self, storage: Any) -> None:
@@ -122,21 +143,24 @@ class Queue:
         better; DECLINED for what is no call of a queue's."""
         if not starts and not holds(args):
             return DECLINED
-        if self._rest:
-            if not self._values:
-                self._rest -= 1
-                return self._run_now(form, args, learns=False)
-            self.flush("chains have been new again and again")
-        inputs = self._inputs
+        inputs, held = self._inputs, self._known
         before = len(inputs)
         key: list[Any] = [form]
         try:
-            held = self._known
             for a in args:
-                if type(a) is Deferred:
+                kind = type(a)
+                if kind is Deferred:
                     if a.array is None and a.queue is self:
                         key.append(a.number)
                         continue
+                elif kind in NUMBERS:
+                    inputs.append(a)
+                    key.append(kind)
+                    continue
+                elif kind is tuple:
+                    key.append((kind, len(a)))
+                    self._describe(a, key)
+                    continue
                 elif (at := held.get(id(a))) is not None:  # which is held, so no other has its id
                     key.append(~at)
                     continue
@@ -152,7 +176,15 @@ class Queue:
         if call is None:
             self._forget(before)
             return self._run_now(form, args)
-        return self._results_of(call)
+        values, aval = self._values, call.aval
+        if aval is None or call.is_last or len(values) != call.first:
+            return self._results_of(call)
+        # One result, as most calls have.
+        self._node = call
+        self._path.append(call)
+        out = Deferred(*aval, call.first, self)
+        values.append(out)
+        return out
 
     def _describe(self, args: Any, key: list[Any]) -> None:
         """Append what a call is, as far as these operands say; take those met for the first time
@@ -214,9 +246,10 @@ class Queue:
         about = known.key(form, leaves, tree)
         results = known.find(about)
         if results is None:
-            if not policy.current.records_unknown(known.meet(about)):
+            if not self.policy.records_unknown(known.meet(about)):
                 return None
             results = known.evaluate(about, form, leaves, tree)
+            self._account.charge(prices.EVALUATED)
         spec, fresh = [], iter(range(before, len(self._inputs)))
         for code, leaf in zip(_of_leaves(key), leaves, strict=True):
             if type(code) is not int:
@@ -227,7 +260,8 @@ class Queue:
         call = DeferredCall(self._node, form, tree, tuple(spec), kept)
         call.give(results, leaves)
         self._node.follow(tuple(key), call)
-        policy.count_node()
+        count_node()
+        self._account.charge(prices.NEW)
         return call
 
     def _results_of(self, call: DeferredCall) -> Any:
@@ -245,23 +279,21 @@ class Queue:
         else:
             made = [Deferred(*aval, number + i, self) for i, aval in enumerate(avals)]
             values += made
-            out = tree.unflatten(made)
+            out = tuple(made) if call.gives_tuple else tree.unflatten(made)
             del made
         if call.is_last:  # before they are in a cell, so that the flush puts nothing there
             self.flush("the chain is long")
             out = values_of(out)
         return out
 
-    def _run_now(
-        self, form: first_calls.FirstCalls, args: tuple[Any, ...], learns: bool = True
-    ) -> Any:
+    def _run_now(self, form: first_calls.FirstCalls, args: tuple[Any, ...]) -> Any:
         """Run a call that is not known yet, and learn from it."""
         args = values_of(args)
         with not_recording():
             out = form.run(*args)
-        if learns:
-            leaves, tree = jax.tree.flatten(args)
-            known.learn(known.key(form, leaves, tree), out)
+        leaves, tree = jax.tree.flatten(args)
+        known.learn(known.key(form, leaves, tree), out)
+        self._account.charge(prices.NEW)
         return out
 
     def enter_module(self, module: Any) -> None:
@@ -280,6 +312,8 @@ class Queue:
         if not self._values:
             if self._inputs:
                 self._begin()
+            if self.watcher is self._listener:
+                self._listener.cut()
             return
         with self._lock:
             cuts.note(cause)
@@ -289,9 +323,11 @@ class Queue:
                 if len(values) != path[-1].next:
                     raise _Interrupted
                 alive, dead = alive_among(values), dead_among(inputs)
-                piece = self._piece(path, alive)
+                piece = path[-1].pieces.get(alive)
+                if piece is None:
+                    piece = path[-1].pieces[alive] = pieces.DeferredPiece(path, alive)
                 with not_recording():
-                    arrays = piece.run(inputs, dead)
+                    arrays = piece.run(inputs, dead, self.policy, self._account)
                 for i, array in zip(alive, arrays, strict=True):
                     values[i].settle(array)
             except BaseException as error:
@@ -301,19 +337,8 @@ class Queue:
                     if value.array is None:
                         value.queue = failed  # type: ignore[assignment]
                 raise
-
-    def _piece(self, path: list[DeferredCall], alive: tuple[int, ...]) -> pieces.DeferredPiece:
-        """Return the piece of a chain; count how often there was none."""
-        found = path[-1].pieces
-        piece = found.get(alive)
-        if piece is None:
-            piece = found[alive] = pieces.DeferredPiece(path, alive)
-            self._new += 1
-            if self._new > policy.MOST_NEW and policy.current.rests:
-                self._rest, self._new = policy.REST, self._new // 2
-        else:
-            self._new = 0
-        return piece
+            if self._account.allowance < 0 and self.policy.listens:
+                self._listen()
 
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""
@@ -379,6 +404,8 @@ def _record_or_compute(form: first_calls.FirstCalls, args: tuple[Any, ...], star
     queue = current["queue"]
     if queue is not None and current["watcher"] is queue:
         return queue.record(form, args, starts)
+    if starts:  # a form that meets a deferred value asks again
+        return DECLINED
     if is_running() or not holds(args):
         return DECLINED
     args = values_of(args)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from torchlike._core import modes
 from torchlike._extensions.deferred import policy
 from torchlike._extensions.deferred.queue import Queue
@@ -43,9 +45,18 @@ class deferred:
         _switch_to(self._previous)
 
 
+class _Thread(threading.local):
+    queue: Queue | None = None  # while nothing is deferred, too: what it has heard so far counts
+
+
+_thread = _Thread()
+
+
 def _made() -> Queue:
     settings.ask_who_defers()
-    return Queue()
+    if _thread.queue is None or _thread.queue.policy is not policy.current:
+        _thread.queue = Queue(policy.current)
+    return _thread.queue
 
 
 def _switch_to(queue: Queue | None) -> None:

@@ -227,7 +227,7 @@ def _copied(array: Any) -> jax.Array:
 
 def _count_references_in_list() -> int:
     """Return the getrefcount of an array held by its cell and by a list."""
-    probe = Storage(object(), None)
+    probe = Storage(np.empty(0), None)
     held = [probe.cell]
     return getrefcount(held[0])
 

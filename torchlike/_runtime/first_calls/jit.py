@@ -257,12 +257,13 @@ class FirstCalls:
     def _by_numpy(self, *args: Any) -> Any:
         """Compute the form's results as NumPy arrays. Return DECLINED where it should be called as
         it is: it is to be compiled, or an argument is no array with values."""
-        if settings.asks or not _config.jax_enable_x64:
-            if settings.defers and _config.jax_enable_x64:
+        is_x64 = _config.jax_enable_x64
+        if settings.asks or not is_x64:
+            if settings.defers and is_x64:
                 out = defer.function(self, args, True)
                 if out is not DECLINED:
                     return out
-            if settings.mode == COMPILED or not _config.jax_enable_x64:  # the form refuses
+            if settings.mode == COMPILED or not is_x64:  # the form refuses
                 return DECLINED
         key: list[Any] = []
         values: list[Any] = []

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import linecache
+import os
+from collections import Counter
 from typing import Any
 
 from torchlike._runtime.first_calls.statistics import (
     CompiledMeanwhile,
+    CompiledPiece,
     Record,
+    compiled_pieces,
+    cuts,
     meanwhile,
     records,
 )
@@ -17,13 +23,22 @@ _console: Any = LazyModule("rich.console")
 _table: Any = LazyModule("rich.table")
 
 
+#: Lines that cut chains of deferred calls, as many as are shown.
+_MOST_LINES = 12
+#: What a script can do about a cut, by why it was made.
+_REMEDIES = {"a value is read": "read it every 50th step"}
+
+
 class Report:
-    """A table of compiled forms, and one of functions that were compiled in the background.
-    ``print(report)`` shows them.
+    """A table of compiled forms, one of functions that were compiled in the background, and two of
+    deferred calls. ``print(report)`` shows them.
 
     Attributes:
       rows: a record for each operation, the dearest first.
       programs: one for each program that was compiled while its function ran eagerly.
+      pieces: one for each chain of deferred calls that became a program.
+      cuts: how often deferred calls were run because of a line, most often first: pairs of
+        (why, file, line) and a number.
 
     Example:
       >>> report = torchlike.compiler.report()
@@ -31,14 +46,51 @@ class Report:
       True
     """
 
-    def __init__(self, rows: list[Record], programs: list[CompiledMeanwhile]) -> None:
-        self.rows, self.programs = rows, programs
+    def __init__(
+        self,
+        rows: list[Record],
+        programs: list[CompiledMeanwhile],
+        pieces: list[CompiledPiece],
+        cuts: Counter[tuple[str, str, int]],
+    ) -> None:
+        self.rows, self.programs, self.pieces = rows, programs, pieces
+        self.cuts = cuts.most_common()
 
     def __rich__(self) -> Any:
         tables = [self._of_operations()]
         if self.programs:
             tables.append(self._of_programs())
+        if self.pieces:
+            tables.append(self._of_pieces())
+        if self.cuts:
+            tables.append(self._of_cuts())
         return _console.Group(*tables)
+
+    def _of_pieces(self) -> Any:
+        table = _table.Table(title="deferred calls that became a program", title_justify="left")
+        for name in ("from", "to", "operations", "runs", "as a program", "saved s, estimated"):
+            table.add_column(name, justify="left" if name in ("from", "to") else "right")
+        for piece in sorted(self.pieces, key=lambda p: -p.saved):
+            table.add_row(
+                piece.operations[0],
+                piece.operations[-1],
+                f"{len(piece.operations):,}",
+                f"{piece.runs:,}",
+                f"{piece.as_program:,}",
+                f"{piece.saved / 1e6:.2f}",
+            )
+        return table
+
+    def _of_cuts(self) -> Any:
+        table = _table.Table(title="lines that cut chains of deferred calls", title_justify="left")
+        for name in ("flushes", "why", "where", "", "remedy"):
+            table.add_column(name, justify="right" if name == "flushes" else "left")
+        for (why, file, line), times in self.cuts[:_MOST_LINES]:
+            source = linecache.getline(file, line).strip()
+            where = f"{os.path.basename(file)}:{line}" if file else ""
+            remedy = _REMEDIES.get(why, "") if times > 1 else ""
+            table.add_row(f"{times:,}", why, where, source, remedy)
+        return table
 
     def _of_programs(self) -> Any:
         table = _table.Table(title="compiled in the background", title_justify="left")
@@ -94,6 +146,8 @@ def report() -> Report:
     compiled, after how many calls by NumPy, and the milliseconds of their first compiled calls; and
     why signatures were compiled at once. Then, for each program of ``torchlike.jit`` that was
     compiled in the background, from which call on it is used; ``explain`` tells more of programs.
+    Where calls are deferred: the chains of them that became programs, and the lines that cut
+    chains.
 
     Returns:
       a table: ``print`` shows it, and its ``rows`` are the records.
@@ -105,7 +159,7 @@ def report() -> Report:
       True
     """
     rows = sorted(records.values(), key=lambda r: -_seconds(r))
-    return Report(rows, list(meanwhile))
+    return Report(rows, list(meanwhile), list(compiled_pieces), cuts)
 
 
 def _seconds(row: Record) -> float:

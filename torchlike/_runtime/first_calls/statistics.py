@@ -1,10 +1,10 @@
 """Counts of what NumPy computed and what was compiled, by the name of the compiled form; programs
-that were compiled while their calls ran eagerly.
+that were compiled while their calls ran eagerly; pieces of deferred calls, and what cut them.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 
@@ -87,7 +87,27 @@ class CompiledMeanwhile:
         return f"{found}, whole {'since' if self.is_whole else 'from'} call {at}"
 
 
+@dataclass(slots=True)
+class CompiledPiece:
+    """Calls between two flushes that recurred and became a program (docs/design/deferred.md).
+
+    Attributes:
+      operations: the names of the calls.
+      runs: how often it was run, and how often by its program.
+      saved: microseconds that the program won so far, as estimated.
+    """
+
+    operations: tuple[str, ...]
+    runs: int = 0
+    as_program: int = 0
+    saved: float = 0.0
+
+
 records: dict[str, Record] = {}
+#: The latest pieces of deferred calls that were compiled.
+compiled_pieces: deque[CompiledPiece] = deque(maxlen=256)
+#: How often deferred calls were run because of a line: (why, file, line).
+cuts: Counter[tuple[str, str, int]] = Counter()
 #: The latest programs that were compiled in the background.
 meanwhile: deque[CompiledMeanwhile] = deque(maxlen=256)
 

@@ -148,7 +148,7 @@ class Module(StateDicts, Hooks, Conversions):
         watcher = modes.current.watcher
         if watcher is not None:
             watcher.enter_module(self)
-        if watcher is not None and not watcher.defers:
+        if watcher is not None and not watcher.is_eager:
             pass
         elif (fallback := modes.current.module_fallback) is not None and (
             (compiled := fallback.compiled(self)) is not None
