@@ -14,8 +14,8 @@ from typing import Any
 class ShownAttributes(dict[str, Any]):
     """The attributes of an object that are its user's. What is written here is set on the object.
 
-    A true dictionary, with what there is when it is asked for: Python reads it as one
-    (``inspect.getattr_static``, ``dir``). A copy is a plain dictionary.
+    A true dictionary, for ``dir()`` reads no other, with what there is when it is asked for. A copy
+    is a plain dictionary.
     """
 
     __slots__ = ("_hidden", "_whole")
