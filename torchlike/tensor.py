@@ -10,7 +10,7 @@ import copyreg
 import functools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -22,9 +22,10 @@ from torchlike._core.cells import KINDS
 from torchlike._core.overrides import CLASS_OF, TensorMeta
 from torchlike._core.size import Size, size_of
 from torchlike._core.storage import Storage, device_array
-from torchlike._core.tensor_values import PythonValues, StoredValues
+from torchlike._core.tensor_values import PythonValues, StoredValues, whole_dict
 from torchlike._core.views import Geometry, View
 from torchlike._runtime.function_objects import copy_of
+from torchlike._runtime.shown_attributes import ShownAttributes
 
 if TYPE_CHECKING:
     from torchlike._core.tape import AccumulateGrad
@@ -35,6 +36,17 @@ _storage _view _base _requires_grad _node _output_nr _grad _history _made_by _ac
 _inference _retained
 """
 FIELDS = frozenset(_FIELDS_TEXT.split())
+
+
+def _show_attributes(self: Any) -> ShownAttributes:
+    return ShownAttributes(whole_dict(self), FIELDS)
+
+
+def _replace_attributes(self: Any, attributes: Mapping[str, Any]) -> None:
+    new = {name: v for name, v in attributes.items() if name not in FIELDS}
+    shown = _show_attributes(self)
+    shown.clear()
+    shown.update(new)
 
 
 class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
@@ -56,6 +68,9 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
 
     #: NumPy's scalars and arrays leave an operator to the tensor on its right.
     __array_priority__ = 1000
+
+    #: What users have set on a tensor. `whole_dict` has the fields, too.
+    __dict__ = property(_show_attributes, _replace_attributes)  # type: ignore[assignment]
 
     _storage: Storage
     #: The chain of steps from the storage's array to this tensor; None for the whole.
@@ -91,7 +106,7 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
         self = object.__new__(cls)
         if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
             args, kwargs = args[:1], {}
-        vars(self).update(vars(Tensor._legacy_new(*args, **kwargs)))
+        whole_dict(self).update(whole_dict(Tensor._legacy_new(*args, **kwargs)))
         return self
 
     @classmethod
@@ -510,7 +525,7 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
     def __getstate__(self) -> Any:
         """Return what was set on the tensor: its attributes, or None. Where its class has slots,
         these and the slots that are filled."""
-        own = {k: v for k, v in self.__dict__.items() if k not in FIELDS} or None
+        own = {k: v for k, v in whole_dict(self).items() if k not in FIELDS} or None
         names = copyreg._slotnames(type(self))  # type: ignore[attr-defined]
         slots = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return (own, slots) if slots else own

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from torchlike._runtime.reference import FOLLOWED, RELEASES
+
 __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
 
-__version__: Final = "2.13.0+torchlike"
+__version__: Final = f"{RELEASES[FOLLOWED]}+torchlike"
 debug: Final = False
 #: There is no CUDA (HIP, SYCL) code here: JAX brings its own.
 cuda: Final[str | None] = None

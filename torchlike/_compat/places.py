@@ -96,6 +96,8 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "functional": FUNCTIONAL,
     "mps": "_compat.devices.mps",
     "mtia": "_compat.devices.mtia",
+    "numa": {},
+    "numa.binding": "_compat.numa",
     "quantization": "ao.quantization",
     "return_types": "_compat.return_types",
     "storage": {

@@ -56,7 +56,6 @@ _CPP = Gap(
 )
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
-_CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
 _QUANT = Gap(
     "eager-mode quantization of modules is not there",
     "torchao (quantize_ and its QAT), "
@@ -66,6 +65,16 @@ _UNBACKED = Gap(
     "XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
     "results padded to a fixed size",
 )
+_TORCHSCRIPT = Gap(
+    "there are no TorchScript graphs: torch.jit.script compiles by XLA",
+    "torch.fx or torch.export",
+)
+_COUNTS = Gap("Python counts who has a storage", "sys.getrefcount, or weakref.finalize")
+_FLAT_NAMES = Gap(
+    "a checkpoint keeps the names of its entries joined, not the dictionaries they came from",
+    "torch.distributed.checkpoint.load into a state dict, or format_utils.dcp_to_torch_save",
+)
+_SYMBOLS = Gap("sizes are no symbols with sources and ranges", "torch._dynamo.mark_dynamic")
 _PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader")
 _MONITOR = Gap("there are no counters of that kind", "torch.utils.tensorboard.SummaryWriter")
 _PACKAGE = Gap("code is not packed with models", "torch.save and a Python package")
@@ -96,6 +105,7 @@ GAPS: dict[str, dict[str, Gap]] = {
         "_scaled_grouped_mm": _FP8,
         "PyTorchFileReader": _ARCHIVE,
         "_nested_tensor_from_mask": _NESTED,
+        "_nested_view_from_buffer": _NESTED,
         "_sparse_semi_structured_linear": _SPARSE,
     },
     "sparse._triton_ops_meta": dict.fromkeys(("get_meta", "minimize", "update"), _TRITON),
@@ -149,6 +159,10 @@ GAPS: dict[str, dict[str, Gap]] = {
             "guaranteed_datapipes_determinism",
             "non_deterministic",
         ),
+        _PIPES,
+    ),
+    "utils.data.graph_settings": dict.fromkeys(
+        ("apply_random_seed", "apply_sharding", "apply_shuffle_settings", "get_all_graph_pipes"),
         _PIPES,
     ),
     "monitor": dict.fromkeys(
@@ -209,15 +223,27 @@ GAPS: dict[str, dict[str, Gap]] = {
                 "QuantStub",
                 "DeQuantStub",
                 "QuantWrapper",
-                "HistogramObserver",
-                "NoopObserver",
                 "FixedQParamsFakeQuantize",
                 "QConfigMapping",
             ),
             _QUANT,
         ),
     ),
-    "nn.quantized": {"FloatFunctional": _QUANT},
+    "ao.quantization.observer": dict.fromkeys(
+        (
+            "FixedQParamsObserver",
+            "HistogramObserver",
+            "NoopObserver",
+            "RecordingObserver",
+            "ReuseInputObserver",
+        ),
+        _QUANT,
+    ),
+    "nn.quantized": dict.fromkeys(
+        ("BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "FloatFunctional", "Linear"),
+        _QUANT,
+    ),
+    "nn.quantized.functional": dict.fromkeys(("conv1d", "conv2d", "conv3d", "linear"), _QUANT),
     "distributed.rpc": dict.fromkeys(
         (
             "init_rpc",
@@ -235,15 +261,19 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.rpc.functions": {"async_execution": _PEERS},
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": {"DistributedOptimizer": _PEERS},
-    "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
-        (
-            "CheckpointImpl",
-            "CheckpointWrapper",
-            "apply_activation_checkpointing",
-            "checkpoint_wrapper",
-        ),
-        _CHECKPOINT,
+    "distributed.checkpoint.format_utils": {"_EmptyStateDictLoadPlanner": _FLAT_NAMES},
+    "distributed._symmetric_memory": dict.fromkeys(
+        ("empty", "enable_symm_mem_for_group", "get_symm_mem_workspace", "rendezvous"), _PEERS
     ),
+    "_C": {
+        **dict.fromkeys(("Graph", "ScriptObject"), _TORCHSCRIPT),
+        "_storage_Use_Count": _COUNTS,
+    },
+    "jit._recursive": {"concrete_type_store": _TORCHSCRIPT},
+    "_dynamo.source": dict.fromkeys(
+        ("AttrSource", "ConstantSource", "GetItemSource", "GlobalSource", "LocalSource"), _SYMBOLS
+    ),
+    "utils._sympy.value_ranges": {"ValueRanges": _SYMBOLS},
     "nn.functional": {"scaled_grouped_mm": _FP8},
     "autograd.profiler": {"emit_nvtx": _EVENTS, "emit_itt": _EVENTS},
     "nn.attention": dict.fromkeys(
@@ -298,7 +328,10 @@ _MADE_ELSEWHERE = frozenset(
         "onnx.symbolic_opset11",
         "export",
         "ao.quantization",
+        "ao.quantization.observer",
         "quantization",
+        "_C",
+        "distributed.checkpoint.format_utils",
         "distributed.optim",
         "fx.passes.regional_inductor",
     )

@@ -286,6 +286,8 @@ class TensorMeta(type):
     ) -> Any:
         """Make a subclass of Tensor and note what it  ``cell``: what the storages of this
         class hold, where that is no array."""
+        if mcs.root is not None:  # ahead of what a base that is no tensor has
+            namespace = {"__dict__": vars(mcs.root)["__dict__"], **namespace}
         cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
         mcs.root = mcs.root or cls
         TENSOR_TYPES.add(cls)

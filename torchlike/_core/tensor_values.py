@@ -73,6 +73,10 @@ class TensorFields(TensorMethods):
         def _on(cls, storage: Storage, view: View | None = None) -> Any: ...
 
 
+#: The whole ``__dict__`` of a tensor, whatever its class shows as such.
+whole_dict = vars(TensorFields)["__dict__"].__get__
+
+
 # -- in its storage --------------------------------------------------------------------------------
 
 #: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.

@@ -7,7 +7,7 @@ import gc
 from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import Storage
 from torchlike._runtime import collector
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, whole_dict
 
 
 def tensors_on(storage: Storage) -> list[Tensor]:
@@ -24,5 +24,5 @@ def tensors_on(storage: Storage) -> list[Tensor]:
             found.append(holder)
         elif type(holder) is dict and holder.get("_storage") is storage:
             owners = gc.get_referrers(holder)
-            found += [t for t in owners if type(t) in TENSOR_TYPES and vars(t) is holder]
+            found += [t for t in owners if type(t) in TENSOR_TYPES and whole_dict(t) is holder]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from torchlike._core import modes
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, whole_dict
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
@@ -23,10 +23,10 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         if not capture.is_created(t._storage):
             capture.refuse("swap_tensors() of a tensor from outside", "copies of their values")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
-    first, second = dict(vars(t1)), dict(vars(t2))
+    first, second = dict(whole_dict(t1)), dict(whole_dict(t2))
     for t, attributes in ((t1, second), (t2, first)):
-        vars(t).clear()
-        vars(t).update(attributes)
+        whole_dict(t).clear()
+        whole_dict(t).update(attributes)
     for t in (t1, t2):
         found = t._accumulator and t._accumulator()
         if found:  # graphs accumulate into what is now this object

@@ -79,6 +79,11 @@ EAGER = EnvironmentVariable(
     "whether eager calls run at once (the default) or are deferred until a value is asked for; for "
     "tests also deferred with each piece compiled at its first run, or with none compiled",
 )
+TORCH_VERSION = EnvironmentVariable(
+    "TORCHLIKE_TORCH_VERSION",
+    ("2.13", "2.14"),
+    "which release of PyTorch is followed where they differ (2.13 is the default)",
+)
 CACHE_DIR = EnvironmentVariable(
     "TORCHLIKE_CACHE_DIR",
     None,
@@ -133,6 +138,7 @@ ALL = (
     CHECKS,
     FIRST_CALLS,
     EAGER,
+    TORCH_VERSION,
     LOGS,
     TRACEBACK,
     ALLOCATOR,

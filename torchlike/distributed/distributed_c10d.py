@@ -4,7 +4,10 @@ from torchlike.distributed.collectives import *  # noqa: F403
 from torchlike.distributed.debugging import *  # noqa: F403
 from torchlike.distributed.file_stores import *  # noqa: F403
 from torchlike.distributed.groups import *  # noqa: F403
-from torchlike.distributed.groups import _get_default_group  # noqa: F401
+from torchlike.distributed.groups import (  # noqa: F401
+    _get_default_group,
+    _resolve_process_group,
+)
 from torchlike.distributed.objects import *  # noqa: F403
 from torchlike.distributed.point_to_point import *  # noqa: F403
 from torchlike.distributed.point_to_point import coalescing_manager as _coalescing_manager  # noqa: F401

@@ -263,6 +263,16 @@ def _get_default_group() -> ProcessGroup:
     return member()
 
 
+def _resolve_process_group(group_name: str) -> ProcessGroup:
+    """Return the group of a name. RuntimeError where there is none."""
+    for group in World.groups.values():
+        if group.group_name == group_name:
+            return group
+    raise RuntimeError(
+        f'Could not resolve the process group registered under the name "{group_name}"'
+    )
+
+
 def get_rank(group: ProcessGroup | None = None) -> int:
     """Return this process' rank; -1 where it is not in the group.
 

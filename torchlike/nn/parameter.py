@@ -12,7 +12,7 @@ from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.overrides import TENSOR_TYPES, has_function, no_function
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.wrap_result import finish
-from torchlike.tensor import FIELDS, Tensor
+from torchlike.tensor import FIELDS, Tensor, whole_dict
 
 
 def _empty() -> Tensor:
@@ -42,7 +42,9 @@ class _ParameterMeta(type(Tensor)):
         if type.__instancecheck__(cls, instance):
             return True
         return (
-            cls is Parameter and isinstance(instance, Tensor) and ("_is_param" in instance.__dict__)
+            cls is Parameter
+            and isinstance(instance, Tensor)
+            and ("_is_param" in whole_dict(instance))
         )
 
 
@@ -115,7 +117,9 @@ class _BufferMeta(type(Tensor)):
         if type.__instancecheck__(cls, instance):
             return True
         return (
-            cls is Buffer and isinstance(instance, Tensor) and ("_is_buffer" in instance.__dict__)
+            cls is Buffer
+            and isinstance(instance, Tensor)
+            and ("_is_buffer" in whole_dict(instance))
         )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.devices import device as Device
+from torchlike._core.dtypes import dtype as Dtype
 from torchlike.autograd.grad_mode import set_grad_enabled
 from torchlike.tensor import Tensor
 
@@ -15,11 +17,14 @@ __all__ = [
     "_disable_dynamo_if_unsupported",
     "_get_capturable_supported_devices",
     "_get_value",
+    "_group_tensors_by_device_and_dtype",
     "_stack_if_compiling",
     "_to_scalar",
     "_use_grad_for_differentiable",
     "_view_as_real",
 ]
+
+_Lists = list[list[Tensor | None]]
 
 
 def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,3 +81,33 @@ def _view_as_real(params: list[Tensor], *state_and_grads: Any) -> None:
             params[i] = p.view_as_real()
             for s in state_and_grads:
                 s[i] = s[i].view_as_real()
+
+
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
+) -> dict[tuple[Device, Dtype], tuple[_Lists, list[int]]]:
+    """Group the columns of equally long (or empty) lists by device and dtype of the first list.
+
+    Gives (device, dtype) -> (the lists, the columns' numbers if asked for). RuntimeError for lists
+    of other lengths, or a first list that has no tensor at some place.
+    """
+    first = tensorlistlist[0]
+    if any(len(column) not in (0, len(first)) for column in tensorlistlist):
+        raise RuntimeError(
+            f"lists of tensors must be as long as the first ({len(first)}) or empty, got "
+            f"{[len(column) for column in tensorlistlist]}"
+        )
+    groups: dict[tuple[Device, Dtype], tuple[_Lists, list[int]]] = {}
+    for i, t in enumerate(first):
+        if t is None:
+            raise RuntimeError(
+                "Tensors of the first list of nested Tensor lists are supposed to be defined but "
+                f"the {i}-th Tensor is not."
+            )
+        lists, indices = groups.setdefault((t.device, t.dtype), ([[] for _ in tensorlistlist], []))
+        for grouped, column in zip(lists, tensorlistlist, strict=True):
+            if column:
+                grouped.append(column[i])
+        if with_indices:
+            indices.append(i)
+    return groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -120,13 +121,14 @@ class LBFGS(Optimizer):
             if search is not None:
                 start = [p.clone() for p in self._params]
                 loss, gradient, t, used = _strong_wolfe(
-                    lambda t, start=start, d=d: self._evaluate(evaluate, start, t, d),
+                    functools.partial(self._evaluate, evaluate),
+                    start,
                     t,
                     d,
                     loss,
                     gradient,
                     slope,
-                    group["max_eval"] - evaluations,
+                    max_ls=group["max_eval"] - evaluations,
                 )
                 self._move(t, d)
                 small = gradient.abs().max().item() <= group["tolerance_grad"]
@@ -180,7 +182,7 @@ def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:
     return r
 
 
-def _cubic_minimum(
+def _cubic_interpolate(
     x1: float,
     f1: float,
     g1: float,
@@ -221,51 +223,53 @@ def _interval(
         if abs(now[3]) <= flat:
             return [now, now], n
         bounds = (now[0] + 0.01 * (now[0] - before[0]), now[0] * 10)
-        t = _cubic_minimum(before[0], before[1], before[3], now[0], now[1], now[3], bounds)
+        t = _cubic_interpolate(before[0], before[1], before[3], now[0], now[1], now[3], bounds)
         before, now = now, point(t)
         n += 1
     return [start, now], n
 
 
 def _strong_wolfe(
-    at: Callable[[float], Any],
+    obj_func: Callable[[Any, Any, Tensor], tuple[Any, Tensor]],
+    x: Any,
     t: float,
     d: Tensor,
-    f: float,
+    f: Any,
     g: Tensor,
-    slope: float,
-    most: int,
+    gtd: Any,
     c1: float = 1e-4,
     c2: float = 0.9,
-    tolerance: float = 1e-9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
 ) -> tuple[Any, ...]:
     """Search for a step that meets the strong Wolfe conditions and return (loss, gradient, step,
-    evaluations).
+    evaluations), from ``obj_func(x, step, d)``, which gives loss and gradient.
 
     First the step grows until an interval holds one, then the interval shrinks around it. A point
-    is (step, loss, gradient, slope).
+    is (step, loss, gradient, slope). The arguments are PyTorch's: libraries call it, too.
     """
+    slope = float(gtd)
     size = d.abs().max().item()
 
     def point(t: float) -> tuple[Any, ...]:
-        loss, gradient = at(t)
+        loss, gradient = obj_func(x, t, d)
         return t, loss, gradient, gradient.dot(d).item()
 
     def too_high(p: Any) -> bool:
         return p[1] > f + c1 * p[0] * slope
 
     start = (0, f, g.clone(), slope)
-    bracket, n = _interval(point, too_high, start, t, -c2 * slope, most)
+    bracket, n = _interval(point, too_high, start, t, -c2 * slope, max_ls)
     done = bracket[0] is bracket[1]
     evaluations = n + 1
     low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
     stuck = False
-    while not done and n < most:
+    while not done and n < max_ls:
         ends = (bracket[0][0], bracket[1][0])
-        if abs(ends[1] - ends[0]) * size < tolerance:
+        if abs(ends[1] - ends[0]) * size < tolerance_change:
             break
         a, b = bracket
-        t = _cubic_minimum(a[0], a[1], a[3], b[0], b[1], b[3])
+        t = _cubic_interpolate(a[0], a[1], a[3], b[0], b[1], b[3])
         # A step near an end that was near one before, too, is moved inwards.
         margin = 0.1 * (max(ends) - min(ends))
         if min(max(ends) - t, t - min(ends)) < margin:

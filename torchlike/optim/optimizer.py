@@ -212,6 +212,10 @@ class Optimizer:
         """
         raise NotImplementedError
 
+    _group_tensors_by_device_and_dtype = staticmethod(
+        _group_tensors_by_device_and_dtype  # noqa: F405
+    )
+
     @staticmethod
     def loss_of(closure: Callable[[], Any] | None) -> Tensor | None:
         """Return the closure's loss, computed with gradients on; None without a closure.

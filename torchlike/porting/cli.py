@@ -93,6 +93,8 @@ def _room(name: str) -> Any:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.torch_version is not None:
+        _follow(options.torch_version)
     _room("launcher").run(
         [options.script, *options.args],
         as_module=options.module,
@@ -101,6 +103,14 @@ def _run(options: argparse.Namespace) -> int:
         card=options.card,
     )
     return 0
+
+
+def _follow(release: str) -> None:
+    """Have this process and its children follow a release, which is read when torchlike is
+    imported: after ``python -m torchlike``, which has done so, Python starts anew."""
+    os.environ[environment_variables.TORCH_VERSION.name] = release
+    if release != importlib.import_module("torchlike._runtime.reference").FOLLOWED:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -219,6 +229,11 @@ def _parser() -> argparse.ArgumentParser:
         type=_device_map,
         metavar="cuda=cpu|tpu",
         help="what devices that the script names mean here",
+    )
+    run.add_argument(
+        "--torch-version",
+        choices=environment_variables.TORCH_VERSION.values,
+        help="the release of PyTorch that is followed where they differ",
     )
     run.add_argument(
         "--card",

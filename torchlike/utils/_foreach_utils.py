@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchlike._core.devices import device as Device
-from torchlike._core.dtypes import dtype as Dtype
+from torchlike.optim.helpers import _group_tensors_by_device_and_dtype
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "_has_foreach_support",
 ]
 
-_Lists = list[list[Tensor | None]]
 #: The classes of tensors that lists may have.
 _foreach_supported_types = [Tensor]
 
@@ -41,33 +40,3 @@ def _device_has_foreach_support(device: Device) -> bool:
 def _has_foreach_support(tensors: Sequence[Tensor | None], device: Device) -> bool:
     """Return whether ``torch._foreach_*`` take these tensors."""
     return all(t is None or isinstance(t, Tensor) for t in tensors)
-
-
-def _group_tensors_by_device_and_dtype(
-    tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
-) -> dict[tuple[Device, Dtype], tuple[_Lists, list[int]]]:
-    """Group the columns of equally long (or empty) lists by device and dtype of the first list.
-
-    Gives (device, dtype) -> (the lists, the columns' numbers if asked for). RuntimeError for lists
-    of other lengths, or a first list that has no tensor at some place.
-    """
-    first = tensorlistlist[0]
-    if any(len(column) not in (0, len(first)) for column in tensorlistlist):
-        raise RuntimeError(
-            f"lists of tensors must be as long as the first ({len(first)}) or empty, got "
-            f"{[len(column) for column in tensorlistlist]}"
-        )
-    groups: dict[tuple[Device, Dtype], tuple[_Lists, list[int]]] = {}
-    for i, t in enumerate(first):
-        if t is None:
-            raise RuntimeError(
-                "Tensors of the first list of nested Tensor lists are supposed to be defined but "
-                f"the {i}-th Tensor is not."
-            )
-        lists, indices = groups.setdefault((t.device, t.dtype), ([[] for _ in tensorlistlist], []))
-        for grouped, column in zip(lists, tensorlistlist, strict=True):
-            if column:
-                grouped.append(column[i])
-        if with_indices:
-            indices.append(i)
-    return groups

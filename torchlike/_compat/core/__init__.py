@@ -9,6 +9,8 @@ import enum
 import importlib
 from typing import Any
 
+import jax as _jax
+
 from torchlike._compat.core import _cpu, _distributed_rpc, _functorch, _nn
 from torchlike._compat.core._dispatch import (
     DispatchKey,
@@ -18,6 +20,7 @@ from torchlike._compat.core._dispatch import (
     _ExcludeDispatchKeyGuard,
 )
 from torchlike._compat.places import PLACES as _PLACES
+from torchlike._compat.unsupported import functions as _unsupported
 from torchlike._core import devices as _devices
 from torchlike._core import modes as _modes
 from torchlike._core import overrides as _overrides
@@ -87,6 +90,7 @@ class _ScriptValue:
 
 
 Value = _ScriptValue
+globals().update(_unsupported("_C"))
 
 
 class _TorchFunctionState(enum.Enum):
@@ -176,6 +180,25 @@ def _is_tracing() -> bool:
 def _get_default_device() -> str:
     """Return the default device's name."""
     return str(_devices.get_default_device())
+
+
+def _get_accelerator(check: bool | None = None) -> device:
+    """Return the kind of accelerator that JAX has; the CPU where it has none."""
+    return device(_devices.from_jax(_jax.local_devices()[0]).type)
+
+
+def _jit_set_profiling_executor(value: bool) -> bool:
+    """Return True, the setting before: XLA compiles scripts, and none of these has an effect."""
+    return True
+
+
+def _jit_set_profiling_mode(value: bool) -> bool:
+    """Return True, the setting before."""
+    return True
+
+
+def _jit_set_texpr_fuser_enabled(value: bool) -> None:
+    """Do nothing."""
 
 
 def _get_privateuse1_backend_name() -> str:

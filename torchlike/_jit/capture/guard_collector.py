@@ -19,7 +19,7 @@ from torchlike._jit.guards.containers import AttributesGuard, NoAttributesGuard
 from torchlike._jit.guards.guard import MISSING, CellGuard, MemberGuard
 from torchlike._jit.guards.objects import FunctionGuard
 from torchlike._jit.guards.weak import PROXIES
-from torchlike.tensor import FIELDS, Tensor
+from torchlike.tensor import FIELDS, Tensor, whole_dict
 
 #: What code reads of loggers: what is logged is no part of the program, since a body logs once per
 #: compile.
@@ -81,7 +81,7 @@ class GuardCollector(ValueVisits):
         self._visited[key] = (value, label, depth)
         if isinstance(value, Tensor):
             self.tensors[key] = value
-            if not vars(value).keys() <= FIELDS:
+            if not whole_dict(value).keys() <= FIELDS:
                 self._follow(value, label, depth)
             self._note_on(value, label)
             return
@@ -136,8 +136,8 @@ class GuardCollector(ValueVisits):
 
     def _look_for_notes(self, t: Tensor, label: str, names: set[str]) -> None:
         for name in names:
-            if name not in vars(t) and not hasattr(type(t), name):
-                self._name(t, vars(t), name, MISSING, f"{label}.{name}")
+            if name not in whole_dict(t) and not hasattr(type(t), name):
+                self._name(t, whole_dict(t), name, MISSING, f"{label}.{name}")
 
     def _follow(self, value: Any, label: str, depth: int) -> None:
         """Follow an object by the names that code mentions."""

@@ -41,7 +41,7 @@ from torchlike._jit.guards.objects import (
     state_of,
 )
 from torchlike._jit.guards.weak import Reached
-from torchlike.tensor import FIELDS, Tensor
+from torchlike.tensor import FIELDS, Tensor, whole_dict
 
 ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), range, slice, Number)
@@ -318,7 +318,7 @@ class ValueVisits(Reached):
             for name, held in (*space["_parameters"].items(), *space["_buffers"].items()):
                 if held is None:
                     continue
-                if not vars(held).keys() <= FIELDS:  # attributes of a user's
+                if not whole_dict(held).keys() <= FIELDS:  # attributes of a user's
                     self.visit(held, f"{label}.{name}", depth + 1)
                 else:
                     self._note_on(held, f"{label}.{name}")
@@ -368,6 +368,8 @@ def _is_only_written(file: io.IOBase) -> bool:
 def space_of(value: Any) -> Any:
     if isinstance(value, (type, threading.local)):  # the latter gives this thread's
         return value.__dict__
+    if isinstance(value, Tensor):
+        return whole_dict(value)
     try:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:

@@ -15,7 +15,7 @@ from torchlike._core import devices
 from torchlike._core.size import Size
 from torchlike._jit.guards.sources import hooks_of
 from torchlike._runtime.trees import leaf_counts, parts_of
-from torchlike.tensor import FIELDS, Tensor
+from torchlike.tensor import FIELDS, Tensor, whole_dict
 
 #: Values that cannot change, compared by value.
 _BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
@@ -103,7 +103,7 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
     alias = first.setdefault(id(storage), len(first))
     view = t._view
     chain = None if view is None else (view.steps, view.dynamic)
-    own = t.__dict__
+    own = whole_dict(t)
     if len(own) == 1 and storage.host is None:  # as most are: nothing but a storage
         array = storage.cell
         return (

@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding
 from torchlike._core.storage import Storage
 from torchlike._jit.guards.guard import Guard, describe
 from torchlike._jit.guards.sources import Slot, hooks_of
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, whole_dict
 
 
 class HistoryGuard(Guard):
@@ -30,8 +30,9 @@ class HistoryGuard(Guard):
 
     def expression(self, name: Callable[[Any], str]) -> str | None:
         # Most tensors never had a history; asking their dictionaries takes half the time.
-        if "_node" not in self.tensor.__dict__:
-            return f"'_node' not in {name(self.tensor.__dict__)}"
+        attributes = whole_dict(self.tensor)
+        if "_node" not in attributes:
+            return f"'_node' not in {name(attributes)}"
         return f"{name(self.tensor)}._node is {name(self.node)}"
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:

@@ -30,7 +30,7 @@ from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.trees import unflatten
 from torchlike.autograd.conditional_grad import When
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, whole_dict
 
 
 class Run(NamedTuple):
@@ -261,7 +261,7 @@ def deliver(
         view._base, view._made_by = give(of_base, arguments, made, node), made_by
     if what.attributes:
         for (whose, name, _), value in zip(what.attributes, found[n_leaves:], strict=True):
-            vars(give(whose, arguments, made, node))[name] = value
+            whole_dict(give(whose, arguments, made, node))[name] = value
         del found[n_leaves:]
     for slot, value in bound:  # only now: a value may be what another slot holds
         slot.bind(arguments, value)

@@ -21,7 +21,7 @@ from torchlike._jit.capture.scalars import CallValues, InputContainer, Number, T
 from torchlike._jit.guards.guard import VALUES
 from torchlike._jit.guards.sources import ArgumentCell, CellSource, FixedCell, Slot, SlotCell
 from torchlike.autograd.conditional_grad import When
-from torchlike.tensor import FIELDS, Tensor
+from torchlike.tensor import FIELDS, Tensor, whole_dict
 
 
 class FreedNode(Node):
@@ -183,7 +183,7 @@ def build(
 
 def _emptied(t: Tensor) -> Tensor:
     """Take memory and history from a tensor and return it: what a user set on it stays."""
-    own = vars(t)
+    own = whole_dict(t)
     for name in FIELDS & own.keys():
         if name != "_hooks":
             del own[name]
@@ -422,7 +422,7 @@ class CapturedOutputs:
                 "returning a leaf that has hooks", "hooks registered on the result"
             )
         self._capture.check_gradient(t._grad)
-        for name, value in list(vars(t).items()):
+        for name, value in list(whole_dict(t).items()):
             if (name == "_grad" and value is not None) or name not in FIELDS:
                 self._results.attributes.append((template, name, self.leaf(value)))
                 self._results.repeats = True

@@ -56,7 +56,7 @@ from torchlike._runtime.trees import (
     unflatten_call,
 )
 from torchlike.autograd import saved
-from torchlike.tensor import FIELDS, Tensor, wrap
+from torchlike.tensor import FIELDS, Tensor, whole_dict, wrap
 
 
 class Tracing:
@@ -178,7 +178,7 @@ class Tracing:
                 storage.strides = original.strides
             edge = tape.gradient_edge(t)
             placeholder = object.__new__(type(t))
-            vars(placeholder).update(vars(t))
+            whole_dict(placeholder).update(whole_dict(t))
             placeholder._storage, placeholder._base, placeholder._accumulator = storage, None, None
             placeholder._requires_grad = t.requires_grad
             if edge is not None and not isinstance(edge[0], AccumulateGrad):
@@ -561,9 +561,7 @@ class Tracing:
         function as copies: a change would be lost."""
         self.copies.check_registered()
         for t, argument in zip(self._seen, self.arguments, strict=True):
-            now, before = (
-                {k: v for k, v in vars(x).items() if k not in FIELDS} for x in (t, argument)
-            )
+            now, before = (dict(vars(x)) for x in (t, argument))
             for name in {**before, **now}:
                 if not same(now.get(name, MISSING), before.get(name, MISSING)):
                     self.capture.refuse(
@@ -696,7 +694,7 @@ def tensors_held(roots: Iterable[Any], is_own: Callable[[Any], bool]) -> list[Te
         seen[id(x)] = x  # kept alive, so that its id stays its own
         if isinstance(x, Tensor):
             found.append(x)
-            stack.extend(v for k, v in vars(x).items() if k == "_grad" or k not in FIELDS)
+            stack.extend(v for k, v in whole_dict(x).items() if k == "_grad" or k not in FIELDS)
         elif not isinstance(x, _PASSED_OVER):
             stack.extend(gc.get_referents(x))
 

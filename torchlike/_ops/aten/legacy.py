@@ -16,7 +16,7 @@ from torchlike._ops.creation.filled import empty, empty_strided
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.old_constructors import of_tensor
 from torchlike._ops.shape.views import alias
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, whole_dict
 
 
 @composite(namespaces=())
@@ -126,7 +126,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     with protocol.DisableTorchFunction():
         same = alias(self)
     made = cls._on(same._storage)
-    vars(made).update(vars(same))
+    whole_dict(made).update(whole_dict(same))
     return made
 
 

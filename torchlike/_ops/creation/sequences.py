@@ -18,6 +18,7 @@ from torchlike._core.storage import host_value
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.wrap_result import finish_into, out_dtype
 from torchlike._ops.outputs import write_out
+from torchlike._runtime.reference import follows
 from torchlike.tensor import Tensor
 
 
@@ -67,9 +68,10 @@ def arange(
     if dtypes.is_half(target):  # computed in float32
         for bound in bounds:
             casts.check_fits(bound, np.dtype(np.float32))
-    if target == np.int64 and not int(step):
-        raise ValueError("step must be nonzero")
-    if target == np.int64:  # PyTorch truncates the bounds first, but for int64 alone
+    counts_first = target != np.int64 or follows("arange counts before it truncates")
+    if not counts_first:
+        if not int(step):
+            raise ValueError("step must be nonzero")
         start, end, step = int(start), int(end), int(step)
     if all(isinstance(b, int) for b in (start, end, step)):
         count = len(range(start, end, step)) if step else 0

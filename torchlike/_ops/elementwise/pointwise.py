@@ -24,7 +24,7 @@ from torchlike._core.dispatch.schema import (
 )
 from torchlike._extensions import absent_dtypes
 from torchlike._ops.checks import integers_only, real_only, scalar_type_of
-from torchlike._ops.elementwise import divisors, subgradients
+from torchlike._ops.elementwise import clamping, divisors, subgradients
 from torchlike._ops.elementwise.complex_edges import root
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.promotion import (
@@ -419,8 +419,8 @@ def xlogy(input: Operand, other: Operand):
 def clamp(input: Input, min: OptBound = None, max: OptBound = None):
     """Limit values to ``[min, max]`` (numbers or tensors; either may be None).
 
-    The gradient passes where ``min <= input <= max``, ends included. RuntimeError when both are
-    None.
+    The gradient passes where ``min <= input <= max``, ends included (from PyTorch 2.14 on they are
+    shared, see docs/which-pytorch.md). RuntimeError when both are None.
 
     Example:
       >>> torch.tensor([-2, 0, 2]).clamp(min=-1, max=1)
@@ -430,19 +430,11 @@ def clamp(input: Input, min: OptBound = None, max: OptBound = None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     given = [v for v in (min, max) if v is not None]
     x, *bounds = promoted(input, *given)
-    if dtypes.kind_of(x.dtype) == "f":
-        x = jnp.where(jnp.isnan(x), lax.stop_gradient(x), x)
-    # where() rather than minimum(): a tie passes the whole gradient to input, as in PyTorch, and
-    # NaN in the input stays NaN (without a gradient).
-    if min is not None:
-        low = bounds.pop(0)
-        x = jnp.where(x < low, low, x)
-        x = jnp.where(jnp.isnan(low), low, x) if dtypes.kind_of(low.dtype) == "f" else x
-    if max is not None:
-        high = bounds.pop(0)
-        x = jnp.where(x > high, high, x)
-        x = jnp.where(jnp.isnan(high), high, x) if dtypes.kind_of(high.dtype) == "f" else x
-    return x
+    low = None if min is None else bounds.pop(0)
+    high = None if max is None else bounds.pop(0)
+    if dtypes.kind_of(x.dtype) != "f":
+        return clamping.limited(x, low, high)
+    return clamping.clamp(x, low, high, all(is_number(v) for v in given))
 
 
 @op(inplace=True, elementwise=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from torchlike._core import dtypes
 from torchlike._ops.elementwise import complex_quotients
+from torchlike._runtime.reference import follows
 
 
 @jax.custom_jvp
@@ -162,8 +163,12 @@ def _floating(choose: Any, plain: Any) -> Any:
 
 maximum = _floating(_choosing(jnp.maximum, _shared(jnp.less)), jnp.maximum)
 minimum = _floating(_choosing(jnp.minimum, _shared(jnp.greater)), jnp.minimum)
-fmax = _floating(_choosing(jnp.fmax, _first(jnp.greater_equal)), jnp.fmax)
-fmin = _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin)
+if follows("fmax shares ties"):
+    _of_fmax, _of_fmin = _shared(jnp.less), _shared(jnp.greater)
+else:
+    _of_fmax, _of_fmin = _first(jnp.greater_equal), _first(jnp.less_equal)
+fmax = _floating(_choosing(jnp.fmax, _of_fmax), jnp.fmax)
+fmin = _floating(_choosing(jnp.fmin, _of_fmin), jnp.fmin)
 
 
 @jax.custom_jvp

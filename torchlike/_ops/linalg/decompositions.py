@@ -22,6 +22,7 @@ from torchlike._ops.reduce.reduction import _named as named
 from torchlike._ops.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._runtime import targets
 from torchlike._runtime.lazy import LazyModule
+from torchlike._runtime.reference import follows
 from torchlike.tensor import Tensor
 
 #: SciPy's way to LAPACK.
@@ -162,9 +163,18 @@ def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor
     return write_out(out, factor)
 
 
+def _refuse_removed(name: str, instead: str) -> None:
+    if follows("cholesky and qr are gone"):
+        raise RuntimeError(
+            "This function was deprecated since version 1.9 and is now removed. "
+            f"`torch.{name}` is deprecated in favor of `torch.linalg.{name}`: write {instead}"
+        )
+
+
 @composite()
 def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """Compute ``linalg.cholesky``."""
+    """Compute ``linalg.cholesky``. RuntimeError where PyTorch 2.14 or later is followed."""
+    _refuse_removed("cholesky", "L = torch.linalg.cholesky(A)")
     factor, info = cholesky_op(input, upper)
     _raise_cholesky(info, "cholesky")
     return write_out(out, factor, cast=True)
@@ -214,7 +224,9 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 @composite()
 def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
-    """Compute ``linalg.qr``: reduced if ``some``, else complete."""
+    """Compute ``linalg.qr``: reduced if ``some``, else complete. RuntimeError where PyTorch 2.14 or
+    later is followed."""
+    _refuse_removed("qr", "Q, R = torch.linalg.qr(A, mode='reduced')")
     return write_out(out, _QR(*qr_op(input, "reduced" if some else "complete")))
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core.dispatch.registry import composite, op
+from torchlike._core.dispatch.registry import composite, export, op
 from torchlike._core.dispatch.schema import Input, OptInput
 from torchlike.tensor import Tensor
 
@@ -89,3 +89,7 @@ def grouped_mm(
     if out_dtype is not None and out_dtype is not mat_a.dtype:
         raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
     return grouped_mm_op(mat_a, mat_b, offs)
+
+
+#: What ``nn.functional`` calls, by its own name.
+export(grouped_mm, "_grouped_mm", ("",))

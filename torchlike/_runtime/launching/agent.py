@@ -44,7 +44,11 @@ WORKER = "torchlike.porting.rank"
 def main(argv: Sequence[str] | None = None, prog: str = "torchlike launch") -> int:
     """Run a script in several processes; the exit code is 0 if all ended so, else 1, or 128 and
     the signal's number where a signal ended it."""
-    options = parse(sys.argv[1:] if argv is None else argv, prog)
+    return launch(parse(sys.argv[1:] if argv is None else argv, prog))
+
+
+def launch(options: Options) -> int:
+    """Do what ``main`` does, of arguments that have been parsed."""
     try:
         return Agent(options).run()
     except (DistNetworkError, DistStoreError) as error:

@@ -38,15 +38,16 @@ class Options:
 
 def parse(argv: Sequence[str], prog: str = "torchlike launch") -> Options:
     """Parse the arguments into options. SystemExit where they are wrong, or ask for help."""
-    parser = _parser(prog)
-    given = parser.parse_args(argv)
+    made = parser(prog)
+    given = made.parse_args(argv)
     try:
-        return _options(given)
+        return options_of(given)
     except ValueError as error:
-        parser.error(str(error))
+        made.error(str(error))
 
 
-def _options(given: argparse.Namespace) -> Options:
+def options_of(given: argparse.Namespace) -> Options:
+    """Return the options that parsed arguments mean. ValueError where they do not go together."""
     nproc = _processes(given.nproc_per_node)
     if ":" in given.nnodes:
         least, _, most = given.nnodes.partition(":")
@@ -130,8 +131,9 @@ def _ranks(text: str) -> set[int] | None:
     return {int(part) for part in text.split(",")} if text else None
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of the launcher's arguments."""
+    made = argparse.ArgumentParser(
         prog=prog,
         description="Run a script in several processes, which find each other: torch.distributed "
         "works in it. The arguments are torchrun's.",
@@ -139,7 +141,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
 
     def add(name: str, help: str, **rest: object) -> None:
-        parser.add_argument(f"--{name}", f"--{name.replace('-', '_')}", help=help, **rest)  # type: ignore[arg-type]
+        made.add_argument(f"--{name}", f"--{name.replace('-', '_')}", help=help, **rest)  # type: ignore[arg-type]
 
     known = os.environ.get
     add("nnodes", "how many launchers start it together", default=known("PET_NNODES", "1"))
@@ -169,20 +171,20 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         default="spawn",
         choices=("spawn", "fork", "forkserver"),
     )
-    _add_output(parser, add)
+    _add_output(made, add)
     add(
         "local-addr",
         "taken and not used: launchers are reached where they connect from",
         default=None,
     )
-    parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
+    made.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
     add("no-python", "SCRIPT is a program", action="store_true")
     add("run-path", "SCRIPT runs by its path, as it does anyway", action="store_true")
-    parser.add_argument("script", metavar="SCRIPT", help="the script to run")
-    parser.add_argument(
+    made.add_argument("script", metavar="SCRIPT", help="the script to run")
+    made.add_argument(
         "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
     ).required = False
-    return parser
+    return made
 
 
 def _add_output(parser: argparse.ArgumentParser, add: Callable[..., None]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat import qschemes
+from torchlike._compat import qschemes, unsupported
 from torchlike._compat.qschemes import qscheme as _QScheme
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES
@@ -277,6 +277,8 @@ class PlaceholderObserver(ObserverBase):
     def calculate_qparams(self, **kwargs: Any) -> Any:
         raise Exception("calculate_qparams should not be called for PlaceholderObserver")
 
+
+globals().update(unsupported.functions("ao.quantization.observer"))
 
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
 default_placeholder_observer = PlaceholderObserver

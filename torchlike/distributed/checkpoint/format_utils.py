@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from torchlike._compat import unsupported
 from torchlike.distributed.checkpoint._api import save
 from torchlike.distributed.checkpoint.filesystem import FileSystemReader
 from torchlike.serialization.load import load as load_file
 from torchlike.serialization.save import save as save_file
 from torchlike.tensor import wrap
+
+globals().update(unsupported.functions("distributed.checkpoint.format_utils"))
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir: Any, torch_save_path: Any) -> None:

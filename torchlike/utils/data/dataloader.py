@@ -8,37 +8,34 @@ import multiprocessing
 import multiprocessing.context
 import os
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, cast
 
 from torchlike._utils import cpu_count
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataset import IterableDataset, T_co
-from torchlike.utils.data.fetch import ByIndex, IterableFetcher, method_of
+from torchlike.utils.data.iterators import (
+    HAS_PROCESSES,
+    THREAD,
+    _DatasetKind,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
+from torchlike.utils.data.iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
 from torchlike.utils.data.processes import worker_pool
-from torchlike.utils.data.processes.scheduler import Scheduler
 from torchlike.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
-    draw_seed,
 )
 from torchlike.utils.data.workers import ThreadPool
 from torchlike.utils.data.workers import get_worker_info as get_worker_info
-
-#: Whether a process can be copied.
-_HAS_PROCESSES = hasattr(os, "fork")
 
 #: What the samplers are made of, or are.
 _FIXED = frozenset(
     ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 )
-
-
-#: The context in which workers are threads; PyTorch has no such one.
-_THREAD = "thread"
 
 
 class _InfiniteConstantSampler(Sampler[None]):
@@ -48,49 +45,6 @@ class _InfiniteConstantSampler(Sampler[None]):
         return itertools.repeat(None)
 
 
-class _Batches:
-    """One pass over a loader, as long as what says which rows come when. After a batch that could
-    not be loaded the next ones come."""
-
-    def __init__(self, loader: DataLoader[Any], batches: Iterator[Any], jobs: Any) -> None:
-        # A loader keeps the iterator of persistent workers, which would otherwise keep each other.
-        self._loader = weakref.ref(loader) if loader.persistent_workers else lambda: loader
-        self._batches = batches
-        self._jobs = jobs
-        self._count = 0
-
-    def __iter__(self) -> _Batches:
-        return self
-
-    def __next__(self) -> Any:
-        batch = next(self._batches)
-        self._count += 1
-        loader = self._loader()
-        said = None if loader is None else loader._said_length
-        if loader is not None and said is not None and self._count > said:
-            loader._warn_of_length(said, self._count)
-        return batch
-
-    def __len__(self) -> int:
-        return len(self._jobs)
-
-
-class _MultiProcessingDataLoaderIter(_Batches):
-    """One over batches that processes load."""
-
-    _batches: Scheduler
-
-    def goes_on(self, indices: Iterator[Any]) -> bool:
-        """Begin another pass and return True, unless the workers can serve no other."""
-        if not self._batches.is_usable:
-            return False
-        self._batches.begin(indices)
-        self._count = 0
-        return True
-
-
-#: PyTorch's names, for scripts that ask what kind of iterator they have.
-_BaseDataLoaderIter = _SingleProcessDataLoaderIter = _Batches
 _collate_fn_t = Callable[[list[Any]], Any]
 
 
@@ -138,7 +92,7 @@ def _check_context(context: Any, num_workers: int) -> None:
             "multiprocessing_context can only be used with multi-process loading "
             f"(num_workers > 0), but got num_workers={num_workers}"
         )
-    known = [*multiprocessing.get_all_start_methods(), _THREAD]
+    known = [*multiprocessing.get_all_start_methods(), THREAD]
     if isinstance(context, str) and context not in known:
         raise ValueError(
             "multiprocessing_context option should specify a valid start method in "
@@ -195,7 +149,7 @@ class DataLoader(Generic[T_co]):
 
     _initialized = False
     #: The length of an iterable dataset that ``len`` was told.
-    _said_length: int | None = None
+    _IterableDataset_len_called: int | None = None
     #: Persistent workers that are threads. (A default, as loaders pickled before have none.)
     _thread_pool: ThreadPool | None = None
 
@@ -252,7 +206,7 @@ class DataLoader(Generic[T_co]):
         self._iterable = iterable
         self._iterator: _MultiProcessingDataLoaderIter | None = None
         self.check_worker_number_rationality()
-        if num_workers and multiprocessing_context != _THREAD and _HAS_PROCESSES:
+        if num_workers and multiprocessing_context != THREAD and HAS_PROCESSES:
             with contextlib.suppress(OSError):  # told when the first worker is asked for
                 worker_pool.begin()
         if sampler is None and iterable:
@@ -281,7 +235,7 @@ class DataLoader(Generic[T_co]):
 
     def __len__(self) -> int:
         if self._iterable:
-            n = self._said_length = len(self.dataset)
+            n = self._IterableDataset_len_called = len(self.dataset)
             if self.batch_size is None:
                 return n
             return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
@@ -303,13 +257,15 @@ class DataLoader(Generic[T_co]):
             )
 
     def __iter__(self) -> Iterator[Any]:
-        if self.num_workers:
-            return self._by_workers()
-        jobs = self._index_sampler
-        indices = iter(jobs)
-        draw_seed(self.generator)  # PyTorch draws the workers' base seed here, workers or not
-        batches = self._stream(self.dataset) if self._iterable else map(self._by_index(), indices)
-        return _Batches(self, batches, jobs)
+        if not self.num_workers:
+            return _SingleProcessDataLoaderIter(self)
+        known = self._iterator
+        if known is not None and known.goes_on():
+            return known
+        made = _MultiProcessingDataLoaderIter(self)
+        if self.persistent_workers and made.by_processes:
+            self._iterator = made
+        return made
 
     @property
     def _auto_collation(self) -> bool:
@@ -320,98 +276,6 @@ class DataLoader(Generic[T_co]):
         """What says which rows come when."""
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def _warn_of_length(self, said: int, fetched: int) -> None:
-        more = (
-            " With several workers each of them may give all samples: share them out by "
-            "get_worker_info()."
-            if self.num_workers
-            else ""
-        )
-        warnings.warn(
-            f"Length of IterableDataset {self.dataset} was reported to be {said} (when accessing "
-            f"len(dataloader)), but {fetched} samples have been fetched.{more}",
-            UserWarning,
-            stacklevel=3,
-        )
-
-    # -- workers -----------------------------------------------------------------------------------
-
-    def _by_workers(self) -> Iterator[Any]:
-        """Start a pass by workers. Persistent ones draw a seed once."""
-        jobs = self._index_sampler
-        indices = iter(jobs)
-        known = self._iterator
-        if known is not None and known.goes_on(indices):
-            return known
-        threads = self._thread_pool
-        if threads is None:
-            seed = draw_seed(self.generator)
-            workers = self._processes(seed)
-            if workers is not None:
-                workers.begin(indices)
-                made = _MultiProcessingDataLoaderIter(self, workers, jobs)
-                if self.persistent_workers:
-                    self._iterator = made
-                return made
-            threads = ThreadPool(self.dataset, self.num_workers, seed, self.worker_init_fn)
-            if self.persistent_workers:
-                self._thread_pool = threads
-        ahead = self.prefetch_factor or 2
-        if self._iterable:
-            return _Batches(self, threads.iterate(self._stream, ahead), jobs)
-        return _Batches(self, threads.load(self._fetch, indices, ahead), jobs)
-
-    def _processes(self, seed: int) -> Scheduler | None:
-        """Start worker processes, or return None where workers are to be threads."""
-        context = self.multiprocessing_context
-        if context == _THREAD or not _HAS_PROCESSES:
-            return None
-        task = {
-            "dataset": self.dataset,
-            "collate": self.collate_fn,
-            "start": self.worker_init_fn,
-            "iterable": self._iterable,
-            "batched": self._auto_collation,
-            "size": self.batch_size,
-            "drop_last": self.drop_last,
-            "filters": warnings.filters,
-        }
-        try:
-            job = worker_pool.Job(task)
-        except Exception as error:  # whatever an object says that is to be pickled
-            method = (
-                context
-                if context is None or isinstance(context, str)
-                else (context.get_start_method())
-            )
-            if method not in (None, "fork"):
-                raise
-            warnings.warn(
-                "DataLoader's workers are threads, which take turns in Python code: for processes "
-                f"the dataset, collate_fn and worker_init_fn must be pickled, and they cannot be "
-                f"({type(error).__name__}: {error}). Open files and the like in the worker, when "
-                'they are first used, or say multiprocessing_context="thread".',
-                RuntimeWarning,
-                stacklevel=4,
-            )
-            return None
-        return Scheduler(
-            job,
-            self.num_workers,
-            seed,
-            ahead=self.prefetch_factor or 2,
-            in_order=self.in_order,
-            timeout=self.timeout,
-            persistent=self.persistent_workers,
-        )
-
-    def _by_index(self) -> ByIndex:
-        return ByIndex(self.dataset, self.collate_fn, self._auto_collation)
-
-    def _fetch(self, dataset: Any, index: Any) -> Any:
-        collate = method_of(dataset, self.collate_fn, self.dataset)
-        return ByIndex(dataset, collate, self._auto_collation)(index)
-
-    def _stream(self, dataset: Any) -> Iterator[Any]:
-        collate = method_of(dataset, self.collate_fn, self.dataset)
-        return IterableFetcher(dataset, collate, self.batch_size, self.drop_last)
+    @property
+    def _dataset_kind(self) -> int:
+        return _DatasetKind.Iterable if self._iterable else _DatasetKind.Map

@@ -1,5 +1,7 @@
 """``torch.utils.data._utils.collate``."""
 
+import re
+
 from torchlike.utils.data.collate import (
     collate,
     collate_float_fn,
@@ -13,6 +15,9 @@ from torchlike.utils.data.collate import (
     default_convert,
 )
 
+#: The kinds of NumPy's dtypes that no tensor has: bytes, text, objects.
+np_str_obj_array_pattern = re.compile("[SaUO]")
+
 __all__ = [
     "collate",
     "collate_float_fn",
@@ -24,4 +29,5 @@ __all__ = [
     "default_collate",
     "default_collate_fn_map",
     "default_convert",
+    "np_str_obj_array_pattern",
 ]

@@ -1,0 +1,81 @@
+"""Which release of PyTorch is followed, and what differs between those that can be chosen.
+
+A release is chosen when the process starts, by ``TORCHLIKE_TORCH_VERSION``. Code that has to know
+asks `follows` for a line of the table; docs/which-pytorch.md shows the lines to users.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchlike._runtime import environment_variables
+
+#: What may be chosen -> the release that is meant, the oldest first.
+RELEASES = {"2.13": "2.13.0", "2.14": "2.14.1"}
+DEFAULT = "2.13"
+
+
+class Change(NamedTuple):
+    """What a release changed, in a function whose name was there before."""
+
+    #: The first release that has it.
+    since: str
+    #: The functions, as users write them.
+    names: tuple[str, ...]
+    before: str
+    after: str
+    #: Why torchlike does one of the two under every release; empty where it follows.
+    kept: str = ""
+
+
+CHANGES = {
+    "clamp shares ties": Change(
+        "2.14",
+        ("clamp", "clip", "clamp_min", "clamp_max"),
+        "where the input equals a bound, the input gets the whole gradient",
+        "a bound that is a tensor gets half of it, one that is a number leaves none for the input; "
+        "a NaN beside tensors passes gradients on",
+    ),
+    "fmax shares ties": Change(
+        "2.14",
+        ("fmax", "fmin"),
+        "the first operand gets the gradient of a tie, and the one that is no NaN all of it",
+        "each operand gets half at a tie, and both all of it where one is NaN, as of maximum",
+    ),
+    "arange counts before it truncates": Change(
+        "2.14",
+        ("arange",),
+        "in int64 start, end and step lose their fractions first: arange(0, 5, 1.5) has 5 numbers, "
+        "and a step below 1 is an error",
+        "the length is that of the numbers as given: 4, and steps below 1 repeat the start",
+    ),
+    "cholesky and qr are gone": Change(
+        "2.14",
+        ("cholesky", "qr", "Tensor.cholesky", "Tensor.qr"),
+        "they compute linalg.cholesky and linalg.qr",
+        "they raise RuntimeError and name their successors",
+    ),
+    "ldexp of negative integers": Change(
+        "2.14",
+        ("ldexp",),
+        "the gradient of a negative integer exponent is 0",
+        "it is 2 ** other",
+        kept="the older one is a mistake: torchlike has always had the newer",
+    ),
+    "bfloat16 beside complex numbers": Change(
+        "2.14",
+        ("result_type", "mul", "dtype.to_complex"),
+        "bfloat16 and a complex number give complex64",
+        "they give bcomplex32, for which products and sums raise NotImplementedError on the CPU",
+        kept="XLA has no complex numbers of 32 bits: complex64 stays",
+    ),
+}
+
+#: The release that this process follows, as it is chosen: "2.13".
+FOLLOWED = next(iter(environment_variables.TORCH_VERSION.get()), DEFAULT)
+
+
+def follows(change: str) -> bool:
+    """Return whether the release that is followed has a change of the table."""
+    order = list(RELEASES)
+    return order.index(FOLLOWED) >= order.index(CHANGES[change].since)

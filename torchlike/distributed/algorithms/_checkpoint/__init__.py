@@ -1,0 +1,1 @@
+"""``torch.distributed.algorithms._checkpoint``: modules whose activations are not kept."""
