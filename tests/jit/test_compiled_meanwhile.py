@@ -12,6 +12,7 @@ import torchlike as torch
 from torchlike import nn
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call import programs
+from torchlike._jit.program.program import Draft
 from torchlike._runtime import background, progress
 from torchlike._runtime.first_calls import cost
 
@@ -330,3 +331,34 @@ def test_that_compiling_takes_long_is_told(monkeypatch):
     finally:
         logging.getLogger("torchlike.jit").removeHandler(handler)
     assert seen[0] == "torchlike.jit: compiling train_step: 2,310 equations, 0 s so far"
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_the_call_that_is_traced_runs_eagerly_on_host_values_that_it_owns():
+    state, owned = torch.zeros(3), []
+
+    def f(x):
+        state.add_(long(x))
+        if not torch.compiler.is_compiling():
+            storage = state._storage
+            owned.append((type(storage.cell) is np.ndarray, storage.is_sole_owner()))
+        return state.sum()
+
+    compiled = torch.compile(f)
+    assert eager_calls(compiled, torch.ones(3), n=4) == [True] * 4
+    assert owned == [(True, True)] * 4
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_the_calling_thread_builds_no_program(monkeypatch):
+    threads, built = [], Draft.program
+
+    def noted(self):
+        threads.append(threading.current_thread() is threading.main_thread())
+        return built(self)
+
+    monkeypatch.setattr(Draft, "program", noted)
+    f = torch.jit(long)
+    eager_calls(f, torch.ones(3), n=2)
+    f._warm_up._pending(f._cache.latest_key)[0]._compilation.result()
+    assert threads == [False]
