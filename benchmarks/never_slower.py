@@ -47,6 +47,10 @@ REASONS: Mapping[str, str] = {
     r"rows .*\b(cumprod|cummax|logcumsumexp)\b.*": (
         "XLA scans in log(n) passes over the array, NumPy in one"
     ),
+    r"rows small: exp · cumsum_down": (
+        "XLA hands the exponentials to another thread, and NumPy would run the loop over rows turn "
+        "by turn"
+    ),
 }
 
 

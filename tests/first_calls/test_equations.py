@@ -84,6 +84,30 @@ def test_a_known_operand_is_a_constant():
     np.testing.assert_array_equal(found, np.asarray(X) * 2)
 
 
+def test_known_numbers_decide_what_changes_nothing():
+    def function(x, a):
+        factor = lax.convert_element_type(a, x.dtype)
+        return lax.select(factor == 0, jnp.zeros_like(x), factor * x) + x
+
+    closed = traced(function, X, 1)
+    plan = EvaluationPlan(closed)
+    assert len(plan.knowing({1: 1})) == 1
+    for a in (0, 1, 3):
+        (found,) = plan.knowing({1: a}).function({})(np.asarray(X), None)
+        np.testing.assert_array_equal(found, function(X, a))
+
+
+def test_last_dimensions_broadcast_by_themselves():
+    closed = traced(lambda x, y: x * lax.broadcast_in_dim(y, (2, 2), (1,)), X, X[0])
+    plan = EvaluationPlan(closed)
+    assert len(plan) == 1
+    (found,) = plan.function({})(np.asarray(X), np.asarray(X[0]))
+    np.testing.assert_array_equal(found, X * X[0])
+    first = traced(lambda x, y: x * lax.broadcast_in_dim(y, (2, 2), (0,)), X, X[0])
+    (found,) = EvaluationPlan(first).function({})(np.asarray(X), np.asarray(X[0]))
+    np.testing.assert_array_equal(found, X * X[0][:, None])
+
+
 def test_plans_of_one_structure_share_their_code():
     of_sum, of_product = (
         EvaluationPlan(traced(f, X, X)).function({})

@@ -73,7 +73,7 @@ def test_the_table():
 
 
 def test_a_profile_has_regions_and_programs(tmp_path):
-    x = torch.ones(64, 64)
+    x = torch.ones(256, 256)
     step = torch.jit(lambda x: (x @ x).sum())
     step(x)
     with profile() as prof:

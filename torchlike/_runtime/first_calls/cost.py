@@ -67,9 +67,9 @@ _XLA_WORK, _XLA_EQUATION = 1.2, 5e3
 #: Blocks that take more than this share of what the whole program takes to compile are not worth
 #: it. The whole program is not, where less than this share of a call goes into handing arrays on.
 _BLOCKS_SHARE, _WORTH_WHOLE = 0.7, 0.1
-#: Operations of the smallest program that XLA hands to another thread, and what that takes: a layer
-#: norm of 64 elements takes 17 µs of processor time (17 of Python's thread), of 384 elements 51
-#: (21); a gelu 9 (9) and 33 (11). By NumPy those of 384 take 17 and 9.
+#: Operations of the smallest program that XLA hands to another thread, and what that takes.
+#: Processor time (that of Python's thread) of a layer norm of 64 and 384 elements: 17 µs (17) and
+#: 51 (21), of a gelu 9 (9) and 33 (11).
 _AT_ONCE = 1000
 _HANDING_OVER = 5e4
 #: Equations whose work is not the size of their arrays, or nobody knows it.

@@ -2,11 +2,10 @@
 one row, a table of which some rows are read.
 
 XLA's CPU compiler multiplies one row worse than OpenBLAS does, by a loop of its own where it calls
-Eigen for two. Float32, µs on two busy cores, by the clock (processor time of all threads), NumPy
-and XLA: 384×384 5 and 35 (33), 384×1536 55 and 144 (177), 1536×384 67 and 168 (174), 1024×1024 210
-and 400 (330); two rows 1024×1024 610 and 400. So such a product is no reason to leave the host,
-however large the matrix is, and a model that runs on one row (a token, an observation) stays there
-whole.
+Eigen for two. Float32, µs of processor time of all threads, NumPy and XLA: 384×384 5 and 33,
+384×1536 55 and 177, 1536×384 54 and 174, 1024×1024 160 and 330 (two rows 586 and 355). So such a
+product is no reason to leave the host, however large the matrix is, and a model that runs on one
+row (a token, an observation) stays there whole.
 """
 
 from __future__ import annotations
@@ -55,8 +54,9 @@ def _read(eqn: Any, read: set[Any], value: Callable[[Any], int]) -> Iterator[Any
     inside = called(eqn)
     if inside is not None:
         counted = read_whole(inside[0], value)
-        pairs = zip(eqn.invars, inside[0].invars, strict=True)
-        yield from (v for v, inner in pairs if inner in counted and not is_literal(v))
+        for v, inner in zip(eqn.invars, inside[0].invars, strict=True):
+            if inner in counted and not is_literal(v):
+                yield v
         return
     matrix = of_one_row(eqn, value)
     for i, v in enumerate(eqn.invars):

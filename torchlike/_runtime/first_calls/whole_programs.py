@@ -52,6 +52,8 @@ class _ByNumpy:
         constants = [np.asarray(x) for x in bound]
         self._function: Any = functools.partial(plan.function({}), *constants)
         self._enter = SILENT.copy().run
+        #: The sharding of the last array of JAX's that lay here: most are of one, or alike.
+        self._here: Any = host().sharding
         self._record = record_of(name)
         self._record.programs += 1
 
@@ -59,7 +61,7 @@ class _ByNumpy:
         return getattr(self._compiled, name)
 
     def __call__(self, *args: Any) -> Any:
-        values = None if settings.mode == COMPILED or self._function is None else _values(args)
+        values = None if settings.mode == COMPILED or self._function is None else self._values(args)
         if values is None:
             return self._compiled(*args)
         self._record.calls += 1
@@ -74,28 +76,31 @@ class _ByNumpy:
             return self._compiled(*args)
         return [_own(value, values) for value in found]
 
+    def _values(self, args: Sequence[Any]) -> list[Any] | None:
+        """Return the arguments as NumPy arrays; None where one is none that lies here."""
+        there = host()
+        values: list[Any] = []
+        for a in args:
+            kind = type(a)
+            if kind is np.ndarray:
+                values.append(a)
+                continue
+            if kind is not there.array_type:
+                return None
+            sharding = a.sharding
+            if sharding is not self._here:
+                if sharding != there.sharding:
+                    return None
+                self._here = sharding
+            values.append(np.asarray(a))
+        return values
+
     def _run(self, values: list[Any]) -> list[Any]:
         try:
             return self._enter(self._function, *values)
         except RuntimeError:  # entered already, by another thread
             with np.errstate(all="ignore"):
                 return self._function(*values)
-
-
-def _values(args: Sequence[Any]) -> list[Any] | None:
-    """Return the arguments as NumPy arrays; None where one is none that lies here."""
-    there = host()
-    values: list[Any] = []
-    for a in args:
-        if type(a) is np.ndarray:
-            values.append(a)
-        elif type(a) is there.array_type and (
-            a.sharding is there.sharding or a.sharding == there.sharding
-        ):
-            values.append(np.asarray(a))
-        else:
-            return None
-    return values
 
 
 def _own(value: Any, operands: Sequence[Any]) -> np.ndarray:
