@@ -264,6 +264,8 @@ _tensor: Any
 
 functional: Any
 
+numa: Any
+
 storage: Any
 
 def _addmm_activation(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, use_gelu: _bool = False, out: Tensor | None = None) -> Tensor:
@@ -628,6 +630,9 @@ def _foreach_trunc_(self: Any) -> Any:
 def _foreach_zero_(self: Any) -> _list[Any]:
     """Set every tensor of the list to zero."""
 
+def _grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
+    """Multiply matrices in groups, as a mixture of experts has them."""
+
 def _has_compatible_shallow_copy_type(input: Tensor, other: Tensor) -> _bool:
     """Return whether ``input.data = other`` keeps the kind of tensor: its layout, type of device,
 and having memory of its own or none."""
@@ -654,6 +659,9 @@ def _neg_view(input: Tensor) -> Tensor:
     """Return the negative as a view: what is written to it is written, negated, to ``input``."""
 
 def _nested_tensor_from_mask(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: XLA compiles for fixed shapes, so there are no nested (ragged) tensors. Use instead: torch.nn.utils.rnn.pad_sequence and a mask."""
+
+def _nested_view_from_buffer(*args: Any, **kwargs: Any) -> Any:
     """Not supported: XLA compiles for fixed shapes, so there are no nested (ragged) tensors. Use instead: torch.nn.utils.rnn.pad_sequence and a mask."""
 
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
@@ -1060,7 +1068,7 @@ def channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -
     """Interleave the channels of ``groups`` groups (Zhang et al. 2018)."""
 
 def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """Compute ``linalg.cholesky``."""
+    """Compute ``linalg.cholesky``. RuntimeError where PyTorch 2.14 or later is followed."""
 
 def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
     """Return the inverse of a matrix from its Cholesky factor."""
@@ -2210,7 +2218,8 @@ def q_zero_point(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
 def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
-    """Compute ``linalg.qr``: reduced if ``some``, else complete."""
+    """Compute ``linalg.qr``: reduced if ``some``, else complete. RuntimeError where PyTorch 2.14 or
+later is followed."""
 
 def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
     """Return the ``q``-th quantiles (a number, or a vector: the result's

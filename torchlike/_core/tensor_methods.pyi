@@ -445,7 +445,7 @@ weights)."""
         """Convert as ``to(torch.int8)``."""
 
     def cholesky(self, upper: Any = False, *, out: Any = None) -> Tensor:
-        """Compute ``linalg.cholesky``."""
+        """Compute ``linalg.cholesky``. RuntimeError where PyTorch 2.14 or later is followed."""
 
     def cholesky_inverse(self, upper: Any = False, *, out: Any = None) -> Tensor:
         """Return the inverse of a matrix from its Cholesky factor."""
@@ -1392,7 +1392,8 @@ channel."""
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
     def qr(self, some: Any = True, *, out: Any = None) -> Any:
-        """Compute ``linalg.qr``: reduced if ``some``, else complete."""
+        """Compute ``linalg.qr``: reduced if ``some``, else complete. RuntimeError where PyTorch 2.14 or
+later is followed."""
 
     def qscheme(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
