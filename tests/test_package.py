@@ -110,7 +110,6 @@ FLOORS = [
         "_functorch",
         "distributions",
         "distributed._composable",
-        "distributed.algorithms._checkpoint",
         "distributed._tensor",
         "distributed.checkpoint",
         "distributed.fsdp",
@@ -162,7 +161,6 @@ FREE = {"torchlike.porting.allocator"}
 AS_HIGH_AS = {
     f"nn/attention/{name}.py": "accelerator" for name in ("block_mask", "flex_attention", "masks")
 }
-AS_HIGH_AS["utils/bottleneck/__main__.py"] = "porting"
 AS_HIGH_AS["nn/utils/_per_sample_grad.py"] = "func"
 
 

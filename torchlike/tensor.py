@@ -38,11 +38,11 @@ _inference _retained
 FIELDS = frozenset(_FIELDS_TEXT.split())
 
 
-def _show_attributes(self: Any) -> ShownAttributes:
+def _show_attributes(self: Tensor) -> ShownAttributes:
     return ShownAttributes(whole_dict(self), FIELDS)
 
 
-def _replace_attributes(self: Any, attributes: Mapping[str, Any]) -> None:
+def _replace_attributes(self: Tensor, attributes: Mapping[str, object]) -> None:
     new = {name: v for name, v in attributes.items() if name not in FIELDS}
     shown = _show_attributes(self)
     shown.clear()

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from torchlike._core.dispatch.registry import NAMESPACES
@@ -92,6 +92,8 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "as_torch": "porting.as_torch",  # ours: documented under this name
     "classes": "library.classes",
     "cpu": "_compat.devices.cpu",
+    "distributed.algorithms._checkpoint": {},
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": "utils.checkpoint_wrapper",
     "distributed.rpc": {"is_available": "_compat.core._distributed_rpc"},
     "functional": FUNCTIONAL,
     "mps": "_compat.devices.mps",
@@ -106,6 +108,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     },
     "torch_version": "_compat.torch_version",
     "types": "_compat.types",
+    "utils.bottleneck": "porting.bottleneck",
     "xpu": "_compat.devices.xpu",
 }
 
@@ -147,9 +150,11 @@ class PlaceFinder(MetaPathFinder):
             # Always a package: what is refused below it (unsupported.py) is found there.
             return ModuleSpec(fullname, _NamesLoader(place), is_package=True)
         real = module_of(place)
-        if real is None or (place not in PLACES and importlib.util.find_spec(real) is None):
+        found = None if real is None else importlib.util.find_spec(real)
+        if real is None or (place not in PLACES and found is None):
             return None
-        return ModuleSpec(fullname, _SameModuleLoader(real))
+        is_package = found is not None and found.submodule_search_locations is not None
+        return ModuleSpec(fullname, _SameModuleLoader(real), is_package=is_package)
 
 
 _PREFIX = f"{_ROOT}."
@@ -173,6 +178,11 @@ class _SameModuleLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Give the module its own spec back; it has run under its own name."""
         module.__spec__ = self._spec
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Return the module's code, for ``python -m``."""
+        found: Any = importlib.util.find_spec(self._real)
+        return found.loader.get_code(self._real)
 
 
 class _NamesLoader(Loader):

@@ -56,6 +56,8 @@ class _LegacyStorageMeta(type):
         memory = UntypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
         return cls(wrap_storage=memory)
 
+    _from_buffer = from_buffer
+
     def from_file(cls, filename: str, shared: bool, size: int) -> TypedStorage:
         """Read the first elements of a file (see ``UntypedStorage.from_file``)."""
         count = size * cls.dtype.numpy.itemsize

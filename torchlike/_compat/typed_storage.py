@@ -188,8 +188,6 @@ class TypedStorage:
         memory = UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs)
         return TypedStorage(wrap_storage=memory, dtype=dtype)
 
-    _from_buffer = from_buffer
-
     @classmethod
     def from_file(cls, filename: str, shared: bool, size: int) -> TypedStorage:
         """Raise RuntimeError: only classes of a dtype (``torch.FloatStorage``) know how large

@@ -15,7 +15,7 @@ RELEASES = {"2.13": "2.13.0", "2.14": "2.14.1"}
 DEFAULT = "2.13"
 
 
-class Change(NamedTuple):
+class ReleaseChange(NamedTuple):
     """What a release changed, in a function whose name was there before."""
 
     #: The first release that has it.
@@ -29,40 +29,40 @@ class Change(NamedTuple):
 
 
 CHANGES = {
-    "clamp shares ties": Change(
+    "clamp shares ties": ReleaseChange(
         "2.14",
         ("clamp", "clip", "clamp_min", "clamp_max"),
         "where the input equals a bound, the input gets the whole gradient",
         "a bound that is a tensor gets half of it, one that is a number leaves none for the input; "
         "a NaN beside tensors passes gradients on",
     ),
-    "fmax shares ties": Change(
+    "fmax shares ties": ReleaseChange(
         "2.14",
         ("fmax", "fmin"),
         "the first operand gets the gradient of a tie, and the one that is no NaN all of it",
         "each operand gets half at a tie, and both all of it where one is NaN, as of maximum",
     ),
-    "arange counts before it truncates": Change(
+    "arange counts before it truncates": ReleaseChange(
         "2.14",
         ("arange",),
         "in int64 start, end and step lose their fractions first: arange(0, 5, 1.5) has 5 numbers, "
         "and a step below 1 is an error",
         "the length is that of the numbers as given: 4, and steps below 1 repeat the start",
     ),
-    "cholesky and qr are gone": Change(
+    "cholesky and qr are gone": ReleaseChange(
         "2.14",
         ("cholesky", "qr", "Tensor.cholesky", "Tensor.qr"),
         "they compute linalg.cholesky and linalg.qr",
         "they raise RuntimeError and name their successors",
     ),
-    "ldexp of negative integers": Change(
+    "ldexp of negative integers": ReleaseChange(
         "2.14",
         ("ldexp",),
         "the gradient of a negative integer exponent is 0",
         "it is 2 ** other",
         kept="the older one is a mistake: torchlike has always had the newer",
     ),
-    "bfloat16 beside complex numbers": Change(
+    "bfloat16 beside complex numbers": ReleaseChange(
         "2.14",
         ("result_type", "mul", "dtype.to_complex"),
         "bfloat16 and a complex number give complex64",

@@ -30,7 +30,7 @@ class OrderedSet(MutableSet[_T]):
         return len(self._dict)
 
     def __repr__(self) -> str:
-        return f"OrderedSet({list(self._dict)})" if self._dict else "OrderedSet()"
+        return f"OrderedSet({list(self._dict)})"
 
     def add(self, elem: _T) -> None:
         self._dict[elem] = None

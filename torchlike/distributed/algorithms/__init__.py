@@ -2,4 +2,4 @@
 
 from torchlike._runtime.lazy import submodules as _submodules
 
-__getattr__ = _submodules(__name__, "_checkpoint", "model_averaging")
+__getattr__ = _submodules(__name__, "model_averaging")
