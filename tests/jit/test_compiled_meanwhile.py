@@ -12,8 +12,8 @@ import torchlike as torch
 from torchlike import nn
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call import programs
-from torchlike._jit.program.shared_blocks import Compilation
 from torchlike._runtime import background, progress
+from torchlike._runtime.blocks.tiers import Compilation
 from torchlike._runtime.first_calls import cost
 
 

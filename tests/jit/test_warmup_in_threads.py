@@ -8,8 +8,8 @@ import threading
 import pytest
 
 import torchlike as torch
-from torchlike._jit.program.shared_blocks import Compilation
 from torchlike._runtime import background
+from torchlike._runtime.blocks.tiers import Compilation
 
 
 def test_xla_compiles_in_another_thread(monkeypatch):

@@ -48,20 +48,14 @@ from torchlike._jit.program.delivery import (
     Inputs,
     Outputs,
     Run,
-    abstract,
     deliver,
     targets_of,
 )
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
-from torchlike._jit.program.shared_blocks import (
-    Compilation,
-    Tiers,
-    compilation,
-    may_be_shared,
-)
 from torchlike._jit.program.undoing import Generators, GradientSlots
 from torchlike._jit.trace.backward import (
+    Split,
     backward_evaluator,
     evaluator,
     flattening,
@@ -69,7 +63,10 @@ from torchlike._jit.trace.backward import (
 )
 from torchlike._jit.trace.outputs import TraceResults
 from torchlike._runtime import first_calls, targets
+from torchlike._runtime.blocks.plan import ProgramBlock
+from torchlike._runtime.blocks.tiers import Compilation, Tiers, compilation, may_be_shared
 from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.jaxprs import placeholder
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.mapped_files import PrivateMap, name_of
 from torchlike._runtime.one_device import Placed
@@ -213,7 +210,7 @@ class Program:
         where that pays as blocks, by which it runs from then on. Holds none of their arrays."""
         arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
         arrays += [value.find(arguments, drawn, numbers) for value in self.inputs.values]
-        inputs, gradient = list(map(abstract, arrays)), self.gradient
+        inputs, gradient = list(map(placeholder, arrays)), self.gradient
         executables: list[tuple[Any, Sequence[Any]]] = [(self.forward, inputs)]
         if gradient.executable is not None:
             kept = [inputs[i] for i in gradient.kept_inputs]
@@ -350,21 +347,14 @@ def build(
         capture.name,
         constants.drawn(),
     )
-    backward: Any = None
-    if split.backward is not None:
-        evaluate = backward_evaluator(split, bound)
-        backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {capture.name}")
     cost = first_calls.whole_program(
         [forward] if split.backward is None else [forward, split.backward[0]],
         n_traced,
         capture.n_made,
     )
-    if ranks is None and may_be_shared(cost):
-        executable = Tiers(executable, forward, donated, bound, capture.name)
-        if split.backward is not None:
-            jaxpr, used = split.backward
-            name = f"backward of {capture.name}"
-            backward = Tiers(backward, jaxpr, (), bound, name, flattening(used))
+    shares = ranks is None and may_be_shared(cost)
+    if shares:
+        executable = Tiers(executable, forward, donated, bound, capture.name, _block)
     inputs = constants.inputs([getter for getter, _ in capture.per_call.getters], donated)
     of_call, of_backward = (
         Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
@@ -384,7 +374,7 @@ def build(
             when=results.when,
             kept_inputs=tuple(split.residual_inputs),
             residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
-            executable=backward,
+            executable=_backward(split, bound, capture, shares),
             words=of_backward,
         ),
         words=of_call,
@@ -401,6 +391,22 @@ def build(
         why_not=results.why_not,
         changes_structure=results.changes_structure,
     )
+
+
+def _backward(split: Split, bound: list[Any], capture: Capture, shares: bool) -> Any:
+    """Return the executable of the backward, None where there is none; ``shares``: one that may run
+    by blocks."""
+    if split.backward is None:
+        return None
+    (jaxpr, used), name = split.backward, f"backward of {capture.name}"
+    whole = compiled(backward_evaluator(split, bound), jaxpr, (), capture.ranks, name)
+    return Tiers(whole, jaxpr, (), bound, name, _block, flattening(used)) if shares else whole
+
+
+def _block(block: ProgramBlock, name: str) -> Any:
+    given_up = [block.jaxpr.invars[i] for i in block.donated]
+    function = updates_last(block.jaxpr, given_up, lambda jaxpr: evaluator(jaxpr, []))
+    return compiled(function, block.jaxpr, block.donated, name=name)
 
 
 def _on_host(forward: Any, results: TraceResults, ranks: Any) -> frozenset[int]:
