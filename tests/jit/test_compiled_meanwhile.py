@@ -231,7 +231,7 @@ def test_an_error_of_the_compiler_is_raised_by_the_call_that_takes_over(monkeypa
     def broken(self):
         raise RuntimeError("no code for this")
 
-    monkeypatch.setattr("torchlike._jit.program.shared_blocks.Compilation.work", broken)
+    monkeypatch.setattr("torchlike._runtime.blocks.tiers.Compilation.work", broken)
     f = torch.jit(long)
     eager_calls(f, torch.ones(2), n=4)
     with pytest.raises(RuntimeError, match="no code for this"):

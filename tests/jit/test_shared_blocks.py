@@ -13,13 +13,14 @@ from jax import monitoring
 import torchlike as torch
 from torchlike import nn
 from torchlike._jit.call import programs
-from torchlike._jit.program import shared_blocks
-from torchlike._jit.program.delivery import abstract
-from torchlike._jit.program.shared_blocks import SharedBlocks, WholeFollows
-from torchlike._runtime.blocks import cutting
+from torchlike._jit.program.program import _block
+from torchlike._runtime.blocks import cutting, tiers
 from torchlike._runtime.blocks.plan import planned
+from torchlike._runtime.blocks.shared import SharedBlocks
+from torchlike._runtime.blocks.tiers import WholeFollows
 from torchlike._runtime.first_calls import cost
 from torchlike._runtime.first_calls.cost import SharedBlocksCost
+from torchlike._runtime.jaxprs import placeholder
 
 
 @pytest.fixture
@@ -105,10 +106,10 @@ def test_blocks_give_what_the_program_gives_and_take_the_memory_of_what_is_writt
     jaxpr, args, function = stack(6)
     expected = jax.jit(function)(*args)
     plan = planned(jaxpr, range(12))
-    blocks = SharedBlocks(plan, [], "step")
+    blocks = SharedBlocks(plan, [], "step", _block)
     given = copies(args)
     before = len(compilations)
-    blocks.compile(list(map(abstract, given)))
+    blocks.compile(list(map(placeholder, given)))
     assert len(compilations) - before == len(plan.blocks) < len(plan.places)
     found = blocks(given)
     before = len(compilations)
@@ -146,7 +147,7 @@ def test_numbers_in_the_text_and_places_of_parts_tell_blocks_apart():
 
     x = jnp.linspace(0, 1, 8)
     plan = planned(jax.make_jaxpr(f)(x).jaxpr, ())
-    np.testing.assert_allclose(SharedBlocks(plan, [], "f")([x])[0], f(x), rtol=1e-5)
+    np.testing.assert_allclose(SharedBlocks(plan, [], "f", _block)([x])[0], f(x), rtol=1e-5)
 
 
 class Net(nn.Module):
@@ -201,8 +202,8 @@ def test_a_training_step_runs_in_three_tiers():
     record = record_of(first)
     assert record.blocks[0] < record.blocks[1]
     assert not record.is_whole
-    blocks = f"in {record.blocks[1]} blocks, {record.blocks[0]} of them distinct, whole from call"
-    assert blocks in record.state
+    told = f"in {record.blocks[1]} blocks, {record.blocks[0]} of them distinct, whole from call"
+    assert told in record.state
     found = first + ran(compiled, ids, 5)
     assert record.is_whole
     assert f"whole since call {record.eager_calls + 4}" in record.state
@@ -350,7 +351,7 @@ def test_the_whole_program_is_compiled_before_the_call_that_uses_it(monkeypatch)
         begun.append(name)
         return Task()
 
-    monkeypatch.setattr(shared_blocks.background, "submit", submit)
+    monkeypatch.setattr(tiers.background, "submit", submit)
     cost = SharedBlocksCost(1e9, 2e8, 1e8, 1e8)  # begins behind 2 calls, is there behind 4
     follows = WholeFollows(lambda: None, cost, "f")
     assert [(follows.is_due(), len(begun)) for _ in range(5)] == [

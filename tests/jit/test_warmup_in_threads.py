@@ -85,7 +85,7 @@ def test_an_error_of_xla_is_raised_by_the_call_that_waits(monkeypatch):
     def broken(self):
         raise RuntimeError("no code for this")
 
-    monkeypatch.setattr("torchlike._jit.program.shared_blocks.Compilation.work", broken)
+    monkeypatch.setattr("torchlike._runtime.blocks.tiers.Compilation.work", broken)
     f = torch.jit(lambda x: x + 1, warmup=2)
     assert f(torch.ones(1)).item() == 2
     assert f(torch.ones(1)).item() == 2

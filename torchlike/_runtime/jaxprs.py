@@ -1,4 +1,4 @@
-"""Traces a function to a program."""
+"""Traces a function to a program; what stands for an array where one is compiled beforehand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 import jax
+from jax import core
 
 from torchlike._runtime.jax_private.tracing import end_trace
 
@@ -33,3 +34,24 @@ def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
                 error.__traceback__ = traceback
         raised.clear()
         raise
+
+
+def placeholder(array: Any) -> Any:
+    """Return the placeholder of an array among the inputs of a program that is compiled before it
+    is called: its aval, and where it has to be. It does not hold the array, which may be given up
+    meanwhile.
+    """
+    if not isinstance(array, jax.Array):
+        return array  # a number, whose type is part of the signature
+    committed = isinstance(array, core.Tracer) or array.committed
+    return jax.ShapeDtypeStruct(
+        array.shape,
+        array.dtype,
+        weak_type=getattr(array, "weak_type", False),
+        sharding=array.sharding if committed else None,
+    )
+
+
+def sharding_of(x: Any) -> Any:
+    """Return where an array or its placeholder has to be; None where nothing says so."""
+    return getattr(x, "sharding", None)

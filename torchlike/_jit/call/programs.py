@@ -18,8 +18,8 @@ from torchlike._jit.call.recompile_messages import Recompiles, key_difference, p
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, Traced
 from torchlike._jit.guards.keys import ObjectKey, Opened, without_objects, without_sizes
 from torchlike._jit.program.program import Draft, Program
-from torchlike._jit.program.shared_blocks import Compilation
 from torchlike._runtime import background, first_calls, progress
+from torchlike._runtime.blocks.tiers import Compilation
 from torchlike._runtime.first_calls.statistics import CompiledMeanwhile, meanwhile
 
 #: For so many objects of one class among the arguments programs are compiled: each keeps its own

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
-from jax import core
 
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
@@ -133,22 +131,6 @@ class Gradient:
     executable: Any
     #: What becomes of the word that it gives behind the gradients; None where it gives none.
     words: Words | None
-
-
-def abstract(array: Any) -> Any:
-    """Return the placeholder of an array among the inputs of a program that is compiled before it
-    is called: its aval, and where it has to be. It does not hold the array, which may be given up
-    meanwhile.
-    """
-    if not isinstance(array, jax.Array):
-        return array  # a number, whose type is part of the signature
-    committed = isinstance(array, core.Tracer) or array.committed
-    return jax.ShapeDtypeStruct(
-        array.shape,
-        array.dtype,
-        weak_type=getattr(array, "weak_type", False),
-        sharding=array.sharding if committed else None,
-    )
 
 
 # -------------------------------------------------------------------------------------------------

@@ -48,20 +48,14 @@ from torchlike._jit.program.delivery import (
     Inputs,
     Outputs,
     Run,
-    abstract,
     deliver,
     targets_of,
 )
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
 from torchlike._jit.program.generated_call import generate_call, generate_guard
-from torchlike._jit.program.shared_blocks import (
-    Compilation,
-    Tiers,
-    compilation,
-    may_be_shared,
-)
 from torchlike._jit.program.undoing import Generators, GradientSlots
 from torchlike._jit.trace.backward import (
+    Split,
     backward_evaluator,
     evaluator,
     flattening,
@@ -69,8 +63,11 @@ from torchlike._jit.trace.backward import (
 )
 from torchlike._jit.trace.outputs import TraceResults
 from torchlike._runtime import first_calls, targets
+from torchlike._runtime.blocks.plan import ProgramBlock
+from torchlike._runtime.blocks.tiers import Compilation, Tiers, compilation, may_be_shared
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.jax_private.jaxprs import close
+from torchlike._runtime.jaxprs import placeholder
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.mapped_files import PrivateMap, name_of
 from torchlike._runtime.one_device import Placed
@@ -367,7 +364,7 @@ class Draft:
         arrays = self._constants.arrays_of_cells(self._closed)
         arrays += [value.find(arguments, drawn, numbers) for value in self._inputs.values]
         self._closed = self._constants.without_arrays(self._closed)
-        return list(map(abstract, arrays))
+        return list(map(placeholder, arrays))
 
     def program(self) -> Program:
         """Build the program: once, by one thread."""
@@ -417,18 +414,11 @@ class Draft:
         )
         if not (results.written or words[0] or split.backward or ranks):
             executable = first_calls.by_numpy_where_dear(executable, forward, bound, self._name)
-        backward: Any = None
-        if split.backward is not None:
-            evaluate = backward_evaluator(split, bound)
-            backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {self._name}")
         parts = [forward] if split.backward is None else [forward, split.backward[0]]
         cost = self.cost.of_parts(parts)
-        if ranks is None and may_be_shared(cost):
-            executable = Tiers(executable, forward, donated, bound, self._name)
-            if split.backward is not None:
-                jaxpr, used = split.backward
-                name = f"backward of {self._name}"
-                backward = Tiers(backward, jaxpr, (), bound, name, flattening(used))
+        shares = ranks is None and may_be_shared(cost)
+        if shares:
+            executable = Tiers(executable, forward, donated, bound, self._name, _block)
         of_call, of_backward = (
             Words(self._name, sites, targets.is_cpu()) if has else None for has in words
         )
@@ -447,7 +437,7 @@ class Draft:
                 when=results.when,
                 kept_inputs=tuple(split.residual_inputs),
                 residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
-                executable=backward,
+                executable=_backward(split, bound, self._name, ranks, shares),
                 words=of_backward,
             ),
             words=of_call,
@@ -464,6 +454,22 @@ class Draft:
             why_not=results.why_not,
             changes_structure=results.changes_structure,
         )
+
+
+def _backward(split: Split, bound: list[Any], name: str, ranks: Any, shares: bool) -> Any:
+    """Return the executable of the backward, None where there is none; ``shares``: one that may run
+    by blocks."""
+    if split.backward is None:
+        return None
+    (jaxpr, used), name = split.backward, f"backward of {name}"
+    whole = compiled(backward_evaluator(split, bound), jaxpr, (), ranks, name)
+    return Tiers(whole, jaxpr, (), bound, name, _block, flattening(used)) if shares else whole
+
+
+def _block(block: ProgramBlock, name: str) -> Any:
+    given_up = [block.jaxpr.invars[i] for i in block.donated]
+    function = updates_last(block.jaxpr, given_up, lambda jaxpr: evaluator(jaxpr, []))
+    return compiled(function, block.jaxpr, block.donated, name=name)
 
 
 def _on_host(forward: Any, results: TraceResults, ranks: Any) -> frozenset[int]:

@@ -68,8 +68,8 @@ def planned(jaxpr: Any, donated: Sequence[int]) -> BlockPlan | None:
     written = {jaxpr.invars[i]: jaxpr.outvars[o] for o, i in enumerate(donated)}
     for i, section in enumerate(sections):
         section.look(i, last, written)
-    values, places = _Values(jaxpr), []
-    blocks = {key: _Sharing(group) for key, group in groups.items()}
+    values, places = _ValueNumbers(jaxpr), []
+    blocks = {key: _EqualSections(group) for key, group in groups.items()}
     numbered = {key: i for i, key in enumerate(groups)}
     for i, section in enumerate(sections):
         inputs = tuple(map(values.number, section.inputs))
@@ -78,7 +78,7 @@ def planned(jaxpr: Any, donated: Sequence[int]) -> BlockPlan | None:
         dead = tuple(values.number(v) for v in section.inputs if last[v] == i)
         places.append(BlockPlace(numbered[section.key], inputs, outputs, dead))
     outvars = [v if is_literal(v) else values.number(v) for v in jaxpr.outvars]
-    found = [sharing.block(jaxpr) for sharing in blocks.values()]
+    found = [equal.block(jaxpr) for equal in blocks.values()]
     return BlockPlan(found, places, values.avals, outvars)
 
 
@@ -131,7 +131,7 @@ def _last_readers(sections: Sequence[_Section], outvars: Sequence[Any]) -> dict[
     return last | {v: len(sections) for v in outvars if not is_literal(v)}
 
 
-class _Sharing:
+class _EqualSections:
     """What equal sections have in common: inputs are given up where all of them do, and results are
     given that one of them needs.
 
@@ -155,7 +155,7 @@ class _Sharing:
         return ProgramBlock(program, self._donated)
 
 
-class _Values:
+class _ValueNumbers:
     """The numbers of variables, given where they are first asked for."""
 
     def __init__(self, jaxpr: Any) -> None:

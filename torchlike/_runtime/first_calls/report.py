@@ -145,9 +145,9 @@ def report() -> Report:
     sizes; how many calls NumPy computed, and the milliseconds of all that; how many signatures were
     compiled, after how many calls by NumPy, and the milliseconds of their first compiled calls; and
     why signatures were compiled at once. Then, for each program of ``torchlike.jit`` that was
-    compiled in the background, from which call on it is used; ``explain`` tells more of programs.
-    Where calls are deferred: the chains of them that became programs, and the lines that cut
-    chains.
+    compiled in the background, from which call on it is used, and whether as shared blocks or
+    whole; ``explain`` tells more of programs. Where calls are deferred: the chains of them that
+    became programs, and the lines that cut chains.
 
     Returns:
       a table: ``print`` shows it, and its ``rows`` are the records.

@@ -1,30 +1,25 @@
-"""A program run as a sequence of blocks, of which equal ones share an executable: layers of a model
-are compiled once, whatever their number.
+"""`Tiers`: an executable that runs as shared blocks, which are compiled first, until the whole
+program follows: layers of a model are compiled once, whatever their number.
 
-It is the middle one of three tiers: operations one by one, shared blocks, the whole program. The
-blocks are compiled first. The whole program follows where it is thought to be faster, once calls by
-blocks have taken as long as compiling it will, and is used from a call on that is known beforehand.
+It is the middle one of three tiers: operations one by one, shared blocks, the whole program. That
+one is compiled where it is thought to be faster, once calls by blocks have lost as much as
+compiling it takes, and is used from a call on that is known beforehand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 from jax import core
 
-from torchlike._core.storage import device_array
-from torchlike._jit.program.delivery import abstract
-from torchlike._jit.program.donation import updates_last
-from torchlike._jit.trace.backward import evaluator
-from torchlike._runtime import background, first_calls, interrupts, targets
-from torchlike._runtime.blocks.plan import UNUSED, BlockPlace, BlockPlan, ProgramBlock, planned
+from torchlike._runtime import background, first_calls, targets
+from torchlike._runtime.blocks.plan import planned
+from torchlike._runtime.blocks.shared import CompileBlock, SharedBlocks
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.first_calls.statistics import CompiledMeanwhile
-from torchlike._runtime.jax_private.jaxprs import is_literal
-from torchlike._runtime.rolling.writing import written
-from torchlike._runtime.scheduling import compiled
+from torchlike._runtime.jaxprs import sharding_of
 
 
 def may_be_shared(cost: first_calls.WholeProgram) -> bool:
@@ -46,6 +41,7 @@ class Tiers:
         donated: tuple[int, ...],
         bound: Sequence[Any],
         name: str,
+        compile_block: CompileBlock,
         flatten: Callable[..., Sequence[Any]] = lambda *args: args,
     ) -> None:
         """``jaxpr`` is what ``whole`` computes of the arrays ``bound`` and its arguments, of which
@@ -56,6 +52,7 @@ class Tiers:
         self._donated = donated
         self._bound = bound
         self._name = name
+        self._compile_block = compile_block
         self._flatten = flatten
         self._run = whole
 
@@ -67,13 +64,13 @@ class Tiers:
 
     def share(self, arguments: Sequence[Any]) -> SharedTier | None:
         """Run by shared blocks from now on, and return what compiles them and the whole program,
-        for calls with such arguments (`delivery.abstract`). None where blocks would not pay."""
-        if any(len(s.device_set) > 1 for x in jax.tree.leaves(arguments) if (s := _sharding(x))):
+        for calls with such arguments (`jaxprs.placeholder`). None where blocks would not pay."""
+        if any(len(s.device_set) > 1 for x in jax.tree.leaves(arguments) if (s := sharding_of(x))):
             return None
         plan = planned(self._jaxpr, [len(self._bound) + i for i in self._donated])
         if plan is None or not (cost := first_calls.shared_blocks(self._jaxpr, plan)).pays:
             return None
-        blocks = SharedBlocks(plan, self._bound, self._name)
+        blocks = SharedBlocks(plan, self._bound, self._name, self._compile_block)
         follows = WholeFollows(lambda: self._whole.lower(*arguments).compile(), cost, self._name)
 
         def run(*args: Any) -> Any:
@@ -138,80 +135,6 @@ class WholeFollows:
         return True
 
 
-class SharedBlocks:
-    """The blocks of one program, compiled, and their runs.
-
-    Attributes:
-      plan: which there are.
-    """
-
-    def __init__(self, plan: BlockPlan, bound: Sequence[Any], name: str) -> None:
-        self.plan = plan
-        self._calls = [_compiled(b, f"{name}, block {i}") for i, b in enumerate(plan.blocks)]
-        #: The program's leading inputs, and where its arguments end.
-        self._bound = [device_array(x) if not isinstance(x, jax.Array) else x for x in bound]
-        self._literals = {i: v for i, v in enumerate(plan.outputs) if is_literal(v)}
-
-    def compile(self, arguments: Sequence[Any]) -> None:
-        """Compile each block, for a call with these arguments (`delivery.abstract`)."""
-        values = self._values(map(abstract, self._bound), arguments)
-        done = set()
-        for place in self.plan.places:
-            given = [values[i] for i in place.inputs]
-            where = next((s for x in given if (s := _sharding(x))), None)
-            for i in place.outputs:
-                values[i] = None if i == UNUSED else _placeholder(self.plan.avals[i], where)
-            signature = place.block, tuple(map(_signature, given))
-            if signature not in done:
-                done.add(signature)
-                self._calls[place.block].lower(*given).compile()
-
-    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
-        """Run all blocks. Arrays that no later block needs are given up at once."""
-        values = self._values(self._bound, arguments)
-        with interrupts.put_off():  # what was given up is nowhere, until outputs are delivered
-            for place in self.plan.places:
-                self._run(place, values)
-        outputs = [None if is_literal(v) else values[v] for v in self.plan.outputs]
-        for i, literal in self._literals.items():
-            outputs[i] = written(literal)
-        return outputs
-
-    def _values(self, bound: Iterable[Any], arguments: Sequence[Any]) -> list[Any]:
-        """Return a list with a place for each value of the plan, and the last one for `UNUSED`."""
-        values = [*bound, *arguments]
-        return values + [None] * (len(self.plan.avals) + 1 - len(values))
-
-    def _run(self, place: BlockPlace, values: list[Any]) -> None:
-        found = self._calls[place.block](*[values[i] for i in place.inputs])
-        for i, array in zip(place.outputs, found, strict=True):
-            values[i] = array
-        for i in place.dead:
-            values[i] = None
-
-
-def _compiled(block: ProgramBlock, name: str) -> Any:
-    given_up = [block.jaxpr.invars[i] for i in block.donated]
-    function = updates_last(block.jaxpr, given_up, lambda jaxpr: evaluator(jaxpr, []))
-    return compiled(function, block.jaxpr, block.donated, name=name)
-
-
-def _placeholder(aval: Any, sharding: Any) -> Any:
-    return jax.ShapeDtypeStruct(
-        aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False), sharding=sharding
-    )
-
-
-def _signature(x: Any) -> Any:
-    if isinstance(x, jax.ShapeDtypeStruct):
-        return x.shape, x.dtype, x.weak_type, x.sharding
-    return type(x)
-
-
-def _sharding(x: Any) -> Any:
-    return getattr(x, "sharding", None)
-
-
 class Compilation(NamedTuple):
     """How a program is compiled for the calls to come.
 
@@ -237,7 +160,7 @@ class Compilation(NamedTuple):
 
 
 def compilation(executables: Sequence[tuple[Any, Sequence[Any]]], whole: float) -> Compilation:
-    """Return how executables are compiled for calls with such arguments (`delivery.abstract`),
+    """Return how executables are compiled for calls with such arguments (`jaxprs.placeholder`),
     which would take ``whole`` if none ran by blocks."""
     works: list[Callable[[], Any]] = []
     found: list[SharedTier] = []
