@@ -14,7 +14,7 @@ LIMITS = {
     "files of the heart": 28,
     "lines of the heart": 7_394,
     "files of the compiler": 45,
-    "lines of the compiler": 15_996,
+    "lines of the compiler": 16_006,
     "lines of the package": 176_200,
     "rooms that import each other": 1,
     "mentions of the running capture": 57,

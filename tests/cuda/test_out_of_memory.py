@@ -83,9 +83,7 @@ def test_a_backward_pass_that_is_refused_can_be_run_again(monkeypatch):
     loss = (x * x).sum()
     with monkeypatch.context() as patched:
         patched.setattr(OpNode, "run", _refused)
-        with pytest.raises(
-            torch.OutOfMemoryError, match="allocate 8.00 GiB(.|\n)*The backward pass at"
-        ):
+        with pytest.raises(torch.OutOfMemoryError, match="The backward pass at") as raised:
             loss.backward()
     assert "Tried to allocate 8.00 GiB." in str(raised.value)
     assert x.grad is None

@@ -120,6 +120,7 @@ def _compare(options: argparse.Namespace) -> int:
         with_torch=options.torch,
         output=options.output,
         html_path=options.html,
+        peak=options.peak,
     )
 
 
@@ -237,6 +238,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--html", type=Path, metavar="FILE", help="write a page of the comparison")
+    compare.add_argument(
+        "--peak",
+        metavar="h100|67e12|bf16=989e12,f32=67e12",
+        help="the device's operations a second, of which the share is told",
+    )
     compare.add_argument(
         "--find-divergence",
         action="store_true",
