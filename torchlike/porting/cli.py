@@ -114,13 +114,18 @@ def _compare(options: argparse.Namespace) -> int:
             steps=options.steps,
             json_path=options.json,
         )
+    try:
+        peak = None if options.peak is None else _room("plan.work").peak_of(options.peak)
+    except ValueError as error:
+        print(f"torchlike: {error}", file=sys.stderr)
+        return 2
     return _room("compare").compare(
         command,
         as_module=options.module,
         with_torch=options.torch,
         output=options.output,
         html_path=options.html,
-        peak=options.peak,
+        peak=peak,
     )
 
 

@@ -22,7 +22,6 @@ from rich.console import Console
 from torchlike._runtime import interrupts, whole_files
 from torchlike.porting import page, plot, report
 from torchlike.porting.children import without_alias
-from torchlike.porting.plan.work import peak_of
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
 from torchlike.porting.report import RecordedRun
 from torchlike.porting.shim.environment import has_pytorch
@@ -76,7 +75,7 @@ def compare(
     with_torch: bool = False,
     output: Path = Path(),
     html_path: Path | None = None,
-    peak: str | None = None,
+    peak: dict[str, float] | None = None,
     console: Console | None = None,
     shows: Callable[[str], bool] = lambda line: True,
 ) -> int:
@@ -92,7 +91,7 @@ def compare(
         with_torch: whether to run it with real PyTorch, too.
         output: the folder for ``compare-NAME.png`` and ``compare-NAME.json``.
         html_path: where a page with all of it is written, too.
-        peak: of the device, as `peak_of` takes it; by default that of the one that is here.
+        peak: operations a second by unit; by default those of the device that is here.
         shows: which lines of the script's output are shown.
 
     Returns:
@@ -106,11 +105,6 @@ def compare(
         console.print("--torch needs real PyTorch: pip install 'torchlike\\[parity]'")
         return 2
 
-    try:
-        peaks = peak_of(peak)
-    except ValueError as error:
-        console.print(f"torchlike: {error}", markup=False, soft_wrap=True)
-        return 2
     script = [MODULE_FLAG, *argv] if as_module else list(argv)
     runs: list[RecordedRun] = []
     remarks: list[str] = []
@@ -145,7 +139,7 @@ def compare(
     console.rule()
     name = argv[0] if as_module else Path(argv[0]).stem
     console.print(report.table(name, runs))
-    for note in [*report.notes(runs, peaks), *remarks, *misplaced]:
+    for note in [*report.notes(runs, peak), *remarks, *misplaced]:
         console.print(note, markup=False, soft_wrap=True)
     if all(one.first_step is None for one in runs):
         console.print(NOTHING_TIMED, style="red", markup=False, soft_wrap=True)
@@ -155,7 +149,7 @@ def compare(
     whole_files.write_text(numbers, json.dumps(report.as_json(name, runs), indent=1))
     console.print(f"Numbers: {numbers}", markup=False, soft_wrap=True)
     if html_path is not None:
-        said = [*report.notes(runs, peaks), *remarks]
+        said = [*report.notes(runs, peak), *remarks]
         whole_files.write_text(html_path, page.html(name, runs, said))
         console.print(f"Page: {html_path}", markup=False, soft_wrap=True)
     if plot.available():

@@ -27,7 +27,7 @@ from torchlike.porting.divergence import programs
 from torchlike.porting.divergence.framework import of_torchlike
 from torchlike.porting.divergence.observe import OPTION, observe
 from torchlike.porting.module_compiler import ModuleCompiler
-from torchlike.porting.plan.work import work_of
+from torchlike.porting.plan.work import peak_of, work_of
 from torchlike.porting.recorder import RecordedFramework
 from torchlike.porting.recording import record
 from torchlike.porting.version import own_version
@@ -102,7 +102,7 @@ def _work() -> dict[str, Any] | None:
     if not ran:
         return None
     work, name = max(ran, key=lambda found: found[0].total)
-    return {"program": name, "flops": work.flops, "bytes": work.bytes}
+    return {"program": name, "flops": work.flops, "bytes": work.bytes, "peak": peak_of()}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from torchlike.porting.plan.work import Work, told
+from torchlike.porting.plan.work import ProgramWork, told
 
 #: Rounding differences grow with every step of training, so the beginning is judged by itself.
 FIRST_LOSSES = 50
@@ -50,7 +50,7 @@ class RecordedRun:
     #: The seed of the script's random numbers; another for each run where the script sets none.
     seed: int | None = None
     #: What the program with the most operations computes a call: its name, operations by unit,
-    #: bytes. None where nothing was compiled.
+    #: bytes, the device's peak. None where nothing was compiled.
     work: dict[str, Any] | None = None
 
     @property
@@ -163,10 +163,12 @@ def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list
         if compiled and run is not runs[0] and run.framework == "torchlike":
             lines.append(f"{run.label}: {compiled}.")
         if run.work is not None:
-            work = Work(run.work["flops"], run.work["bytes"])
+            work = ProgramWork(run.work["flops"], run.work["bytes"])
             # Of a part of a step its time is not known.
             seconds = run.steady_step if run.work["program"] in run.whole_steps else None
-            lines.append(f"{run.label}: {run.work['program']}: {told(work, seconds, peak)}.")
+            lines.append(
+                f"{run.label}: {run.work['program']}: {told(work, seconds, peak or run.work['peak'])}."
+            )
         if run.first_step is None:
             lines.append(
                 f"{run.label}: neither optimizer.step() nor backward() ran: no step to time."

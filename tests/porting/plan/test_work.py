@@ -58,7 +58,7 @@ def test_a_peak_is_a_chips_a_number_or_one_a_unit_and_a_cpu_has_none():
 
 
 def test_the_share_adds_up_the_time_of_each_unit():
-    both = work.Work({"bf16": 4 * 10**12, "f32": 10**12}, 10**9)
+    both = work.ProgramWork({"bf16": 4 * 10**12, "f32": 10**12}, 10**9)
     peak = {"bf16": 8e12, "f32": 2e12}
     assert both.share(2.0, peak) == pytest.approx(0.5)
     assert both.share(2.0, {"bf16": 8e12}) is None
@@ -82,8 +82,9 @@ def test_a_comparison_tells_it_of_the_whole_step_alone():
         losses=[],
         seconds=2.0,
         whole_steps=["step"],
-        work={"program": "step", "flops": {"f32": 10**9}, "bytes": None},
+        work={"program": "step", "flops": {"f32": 10**9}, "bytes": None, "peak": None},
     )
     assert any("20.0% of the peak" in line for line in report.notes([run], {"f32": 1e10}))
+    assert any("no peak known" in line for line in report.notes([run]))
     part = report.RecordedRun(**{**vars(run), "whole_steps": []})
     assert "compiled: step: 1 GFLOP f32." in report.notes([part], {"f32": 1e10})

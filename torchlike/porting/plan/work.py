@@ -39,7 +39,7 @@ _UNITS = ("bf16", "tf32", "f32")
 
 
 @dataclass(frozen=True)
-class Work:
+class ProgramWork:
     """What a call computes and moves.
 
     Attributes:
@@ -65,7 +65,7 @@ class Work:
 
 def work_of(
     what: CapturedProgram | Callable[..., Any], *args: Any, platform: str | None = None
-) -> Work:
+) -> ProgramWork:
     """Count what a program does, with its backward pass where that is a part of it; or a call
     ``what(*args)`` of a function. One that is not compiled yet is run once, and traced.
 
@@ -86,8 +86,8 @@ def work_of(
         flops = Counter(flops_of(what.equations(), platform))
         if (backward := what.backward_equations()) is not None:
             flops += flops_of(backward, platform)
-        return Work(_by_unit(flops, platform), int(what.cost().bytes_accessed) or None)
-    return Work(_by_unit(Counter(captured(what, args, {}, platform).flops), platform))
+        return ProgramWork(_by_unit(flops, platform), int(what.cost().bytes_accessed) or None)
+    return ProgramWork(_by_unit(Counter(captured(what, args, {}, platform).flops), platform))
 
 
 def _by_unit(flops: Counter[str], platform: str) -> dict[str, int]:
@@ -143,7 +143,7 @@ def _positive(text: str) -> float:
     return number
 
 
-def told(work: Work, seconds: float | None, peak: Mapping[str, float] | None) -> str:
+def told(work: ProgramWork, seconds: float | None, peak: Mapping[str, float] | None) -> str:
     """Say in words what is computed, in which precision, how fast, and at which share of the
     peak."""
     if not work.total:
