@@ -166,9 +166,8 @@ def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list
             work = ProgramWork(run.work["flops"], run.work["bytes"])
             # Of a part of a step its time is not known.
             seconds = run.steady_step if run.work["program"] in run.whole_steps else None
-            lines.append(
-                f"{run.label}: {run.work['program']}: {told(work, seconds, peak or run.work['peak'])}."
-            )
+            said = told(work, seconds, peak or run.work["peak"])
+            lines.append(f"{run.label}: {run.work['program']}: {said}.")
         if run.first_step is None:
             lines.append(
                 f"{run.label}: neither optimizer.step() nor backward() ran: no step to time."
