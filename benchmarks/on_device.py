@@ -19,6 +19,7 @@ then. float32 products have all their bits in each framework.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -68,7 +69,8 @@ def main() -> None:
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        print(json.dumps(_answer(*options.worker, options.device, options.tiny)), flush=True)
+        what, label = options.worker
+        print(json.dumps(_answer(what, label, options.device, options.tiny)), flush=True)
         return
     found = _read(options.json)
     _run_all(options, found)
@@ -176,13 +178,13 @@ def _random_numbers(device: str) -> dict[str, Any]:
     """Compare with what programs on GPUs have printed: how many rows are equal to four digits."""
     sys.path.insert(0, str(ROOT / "tests"))
     import numpy as np
-    from printed_on_cuda import PUBLISHED
 
     import torchlike
     from torchlike.random.cuda import cards
 
+    published = importlib.import_module("printed_on_cuda").PUBLISHED
     wrong = []
-    for row in PUBLISHED:
+    for row in published:
         cards.set_card(row.card)
         generator = torchlike.Generator(device="cuda").manual_seed(row.seed)
         generator.set_offset(row.skip)
@@ -193,7 +195,7 @@ def _random_numbers(device: str) -> dict[str, Any]:
         if not np.allclose(values, wanted, rtol=0, atol=6e-5):
             wrong.append(row.name)
     cards.set_card(None)
-    return {"rows": len(PUBLISHED), "wrong": wrong}
+    return {"rows": len(published), "wrong": wrong}
 
 
 def _measured(framework: frameworks.Framework, net: str, device: str, tiny: bool) -> Any:
@@ -246,7 +248,7 @@ def _peak_of_xla() -> int:
 
 
 def _work(seconds: float) -> dict[str, Any]:
-    """Return what a call of the largest compiled program computes, and its share of the device's peak."""
+    """Return what a call of the largest program computes, and its share of the device's peak."""
     from torchlike._jit.call.function import functions
     from torchlike.porting.plan.work import peak_of, work_of
 

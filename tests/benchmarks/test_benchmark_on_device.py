@@ -12,7 +12,8 @@ from benchmarks import frameworks, on_device
 
 @pytest.mark.parametrize("net", ["mlp", "generation", "gnn"])
 def test_a_net_is_measured(net, monkeypatch):
-    found = on_device._measured(frameworks.parse("torchlike.jit"), torchlike, net, "cpu", True)
+    monkeypatch.setenv("TORCHLIKE_ALLOCATOR", "system")
+    found = on_device._measured(frameworks.parse("torchlike.jit"), net, "cpu", True)
     assert all(map(math.isfinite, found["losses"]))
     assert found["step"] > 0
     assert found["flops"]
@@ -51,10 +52,15 @@ def test_a_run_that_was_broken_off_goes_on(tmp_path, monkeypatch):
     assert not options.json.exists()
 
 
-def test_what_hangs_or_fails_is_one_line():
+def test_what_hangs_or_fails_is_one_line(monkeypatch):
     assert on_device._run("mlp", "torchlike", "cpu", True, 0.01) == {"error": "not done in 0 s"}
-    line = on_device._answer("mlp", "torchlike", "no device", True)
-    assert "no device" in line["error"]
+
+    def measured(framework, net, device, tiny):
+        raise RuntimeError(f"no {device}")
+
+    monkeypatch.setattr(on_device, "_measured", measured)
+    line = on_device._answer("mlp", "torchlike", "cuda", True)
+    assert line == {"error": "RuntimeError: no cuda"}
     assert json.dumps(line)
 
 
