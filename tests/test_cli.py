@@ -80,6 +80,7 @@ def test_arguments_of_compare(calls):
         "with_torch": True,
         "output": Path("out"),
         "html_path": None,
+        "peak": None,
     }
 
 

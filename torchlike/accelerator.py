@@ -112,9 +112,10 @@ def set_device_idx(device: Any) -> None:
 
 
 def empty_cache() -> None:
-    """Do nothing: XLA keeps what it allocated for its next programs. RuntimeError without an
-    accelerator."""
+    """Free what torchlike keeps for later calls; XLA keeps what it allocated for its next programs.
+    RuntimeError without an accelerator."""
     _require()
+    _cuda.empty_cache()
 
 
 def empty_host_cache() -> None:

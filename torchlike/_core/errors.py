@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import jax
-
 from torchlike._core import modes
+from torchlike._runtime import device_memory
+from torchlike._runtime.device_memory import OutOfMemoryError, out_of_memory
 from torchlike._runtime.frames import users_frame, warn_at
 
 if TYPE_CHECKING:
@@ -313,10 +313,6 @@ class AcceleratorError(RuntimeError):
     """A device refused (``torch.AcceleratorError``)."""
 
 
-class OutOfMemoryError(RuntimeError):
-    """A device has not the memory that was asked for (``torch.OutOfMemoryError``)."""
-
-
 def uninitialized(op: str) -> str:
     """Return PyTorch's message for an op that is given a lazy module's parameter without a
     shape."""
@@ -396,10 +392,10 @@ class allocating:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if kind is None:
             return
-        if isinstance(error, MemoryError) or (
-            isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
-        ):
+        if isinstance(error, MemoryError):
             raise _not_enough(self._shape, self._dtype) from None
+        if isinstance(error, Exception) and device_memory.is_refused(error):
+            raise out_of_memory(error, (), f"A tensor of size {list(self._shape)}") from None
 
 
 def _not_enough(shape: Sequence[int], dtype: np.dtype) -> OutOfMemoryError:

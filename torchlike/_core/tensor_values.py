@@ -111,7 +111,10 @@ class StoredValues(TensorFields):
             read = views.reader_alone(view.steps)
             if type(storage.cell) in KINDS:
                 return cells.apply(read, storage.cell, *view.dynamic)
-            view.cached = read(storage.concrete(), *view.dynamic)
+            try:
+                view.cached = read(storage.concrete(), *view.dynamic)
+            except jax.errors.JaxRuntimeError as error:
+                raise errors.out_of_memory(error, doing=f"{self.shape} of a view") from None
             view.cached_version = storage.version
         if type(view.cached) is np.ndarray:
             view.cached = device_array(view.cached)
@@ -278,6 +281,12 @@ def _read_only(value: Array) -> np.ndarray:
         value = value.view()
         value.flags.writeable = False
         return value
+    if isinstance(value, jax.Array):
+        try:
+            # Where its program failed, XLA's CPU backend would end the process in np.asarray.
+            value.block_until_ready()
+        except jax.errors.JaxRuntimeError as error:
+            raise errors.out_of_memory(error, [value]) from None
     return np.asarray(value)
 
 

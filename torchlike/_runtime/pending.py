@@ -22,7 +22,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._runtime import late_checks, platforms
+from torchlike._runtime import device_memory, late_checks, platforms
 from torchlike._runtime.provided import Signal
 
 about_to_wait = Signal("this thread is about to wait for all work that it asked for")
@@ -62,10 +62,10 @@ def wait() -> None:
     for array in _alive():
         try:
             array.block_until_ready()
-        except RuntimeError:
+        except RuntimeError as error:
             # Another thread may give an array's memory to a program at any moment.
             if not array.is_deleted():
-                raise
+                raise device_memory.out_of_memory(error, [array]) from None
     late_checks.look(wait=True)
 
 

@@ -107,6 +107,11 @@ def put_aside(array: Any) -> None:
             _free.popleft()
 
 
+def clear() -> None:
+    """Give back all that is put aside."""
+    _free.clear()
+
+
 def _take(kind: Hashable) -> jax.Array | None:
     """Take out the array of that kind that was put aside last, which may still be in the
     processor's cache; return None where there is none."""

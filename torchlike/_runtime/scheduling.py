@@ -75,7 +75,7 @@ class _ForMemory:
         )
         self._ordered = _looked_at(ordered, function, part, drawn)
         self._within = jax.jit(function, donate_argnums=donated)
-        self.lower = self._ordered.lower
+        self.lower, self.trace = self._ordered.lower, self._ordered.trace
 
     def __call__(self, *args: Any) -> Any:
         try:

@@ -293,6 +293,8 @@ def run(
                     order += 1
         for callback in own.at_end:  # which may ask for more of them
             callback()
+    except jax.errors.JaxRuntimeError as error:
+        raise errors.out_of_memory(error, doing=f"The backward pass at {own.node}") from None
     finally:
         modes.current.grad_enabled, modes.current.backward_pass = previous_mode, outer_pass
     return results

@@ -10,7 +10,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core import modes
+import jax
+
+from torchlike._core import errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tape import RemovableHandle
 from torchlike._extensions import shared_hooks
@@ -414,7 +416,10 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 (_, *rest), kwargs = result
                 args = tuple(rest)
-        loss = step(self, *args, **kwargs)
+        try:
+            loss = step(self, *args, **kwargs)
+        except jax.errors.JaxRuntimeError as error:
+            raise errors.out_of_memory(error, doing=f"{type(self).__name__}.step()") from None
         for hook in [*self._hooks["step_post"].values(), *_everywhere["step_post"].values()]:
             hook(self, (self, *args), kwargs)
         if modes.current.queue is not None:

@@ -124,12 +124,18 @@ def _compare(options: argparse.Namespace) -> int:
             steps=options.steps,
             json_path=options.json,
         )
+    try:
+        peak = None if options.peak is None else _room("plan.work").peak_of(options.peak)
+    except ValueError as error:
+        print(f"torchlike: {error}", file=sys.stderr)
+        return 2
     return _room("compare").compare(
         command,
         as_module=options.module,
         with_torch=options.torch,
         output=options.output,
         html_path=options.html,
+        peak=peak,
     )
 
 
@@ -252,6 +258,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--html", type=Path, metavar="FILE", help="write a page of the comparison")
+    compare.add_argument(
+        "--peak",
+        metavar="h100|67e12|bf16=989e12,f32=67e12",
+        help="the device's operations a second, of which the share is told",
+    )
     compare.add_argument(
         "--find-divergence",
         action="store_true",

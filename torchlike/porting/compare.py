@@ -77,6 +77,7 @@ def compare(
     with_torch: bool = False,
     output: Path = Path(),
     html_path: Path | None = None,
+    peak: dict[str, float] | None = None,
     console: Console | None = None,
     shows: Callable[[str], bool] = lambda line: True,
 ) -> int:
@@ -92,6 +93,7 @@ def compare(
         with_torch: whether to run it with real PyTorch, too.
         output: the folder for ``compare-NAME.png`` and ``compare-NAME.json``.
         html_path: where a page with all of it is written, too.
+        peak: operations a second by unit; by default those of the device that is here.
         shows: which lines of the script's output are shown.
 
     Returns:
@@ -140,7 +142,7 @@ def compare(
     console.rule()
     name = argv[0] if as_module else Path(argv[0]).stem
     console.print(report.table(name, runs))
-    for note in [*report.notes(runs), *remarks, *misplaced]:
+    for note in [*report.notes(runs, peak), *remarks, *misplaced]:
         console.print(note, markup=False, soft_wrap=True)
     if all(one.first_step is None for one in runs):
         console.print(NOTHING_TIMED, style="red", markup=False, soft_wrap=True)
@@ -150,7 +152,7 @@ def compare(
     whole_files.write_text(numbers, json.dumps(report.as_json(name, runs), indent=1))
     console.print(f"Numbers: {numbers}", markup=False, soft_wrap=True)
     if html_path is not None:
-        said = [*report.notes(runs), *remarks]
+        said = [*report.notes(runs, peak), *remarks]
         whole_files.write_text(html_path, page.html(name, runs, said))
         console.print(f"Page: {html_path}", markup=False, soft_wrap=True)
     if plot.available():

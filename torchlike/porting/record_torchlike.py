@@ -19,6 +19,7 @@ from jax.core import Tracer
 
 import torchlike
 from torchlike import nn, optim, overrides
+from torchlike._jit.call.function import functions as jit_functions
 from torchlike.optim import optimizer
 from torchlike.porting import compiled, torch_alias
 from torchlike.porting.allocator import tune_allocator
@@ -26,6 +27,7 @@ from torchlike.porting.divergence import programs
 from torchlike.porting.divergence.framework import of_torchlike
 from torchlike.porting.divergence.observe import OPTION, observe
 from torchlike.porting.module_compiler import ModuleCompiler
+from torchlike.porting.plan.work import peak_of, work_of
 from torchlike.porting.recorder import RecordedFramework
 from torchlike.porting.recording import record
 from torchlike.porting.version import own_version
@@ -89,7 +91,18 @@ def _about(modules: ModuleCompiler | None) -> dict[str, Any]:
         "by_numpy": sum(row.calls for row in first_calls),
         "compiled": sum(row.compiled for row in first_calls),
         "left_eager": {} if modules is None else modules.left_eager,
+        "work": _work(),
     }
+
+
+def _work() -> dict[str, Any] | None:
+    """Return what the largest program of the run computes; None where there is none."""
+    programs = [f.program_that_ran() for f in jit_functions()]
+    ran = [(work_of(p), p.name) for p in programs if p is not None]
+    if not ran:
+        return None
+    work, name = max(ran, key=lambda found: found[0].total)
+    return {"program": name, "flops": work.flops, "bytes": work.bytes, "peak": peak_of()}
 
 
 if __name__ == "__main__":

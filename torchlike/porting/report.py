@@ -9,6 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
+from torchlike.porting.plan.work import ProgramWork, told
+
 #: Rounding differences grow with every step of training, so the beginning is judged by itself.
 FIRST_LOSSES = 50
 
@@ -47,6 +49,9 @@ class RecordedRun:
     compiled: int | None = None
     #: The seed of the script's random numbers; another for each run where the script sets none.
     seed: int | None = None
+    #: What the program with the most operations computes a call: its name, operations by unit,
+    #: bytes, the device's peak. None where nothing was compiled.
+    work: dict[str, Any] | None = None
 
     @property
     def steady_step(self) -> float | None:
@@ -147,7 +152,7 @@ def what_is_compiled(run: RecordedRun) -> str:
     )
 
 
-def notes(runs: list[RecordedRun]) -> list[str]:
+def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list[str]:
     """Return in lines what the table cannot say: versions, last lines, what was compiled and what
     was left eager, runs without steps, the time of loading."""
     lines = []
@@ -157,6 +162,12 @@ def notes(runs: list[RecordedRun]) -> list[str]:
         compiled = what_is_compiled(run)
         if compiled and run is not runs[0] and run.framework == "torchlike":
             lines.append(f"{run.label}: {compiled}.")
+        if run.work is not None:
+            work = ProgramWork(run.work["flops"], run.work["bytes"])
+            # Of a part of a step its time is not known.
+            seconds = run.steady_step if run.work["program"] in run.whole_steps else None
+            said = told(work, seconds, peak or run.work["peak"])
+            lines.append(f"{run.label}: {run.work['program']}: {said}.")
         if run.first_step is None:
             lines.append(
                 f"{run.label}: neither optimizer.step() nor backward() ran: no step to time."

@@ -25,7 +25,7 @@ from torchlike._core.dispatch.schema import Schema
 from torchlike._core.dispatch.spec import OpSpec, group
 from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import Storage, storage_of_large
-from torchlike._runtime import one_device, recycling
+from torchlike._runtime import device_memory, one_device, recycling
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
@@ -347,9 +347,10 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     shapes = ", ".join(
         f"{list(a.shape)} {a.dtype}" if hasattr(a, "shape") else repr(a) for a in arrays
     )
+    if device_memory.is_refused(error):
+        return errors.out_of_memory(error, arrays, f"{name}() on operands ({shapes})")
     text = str(error).split("\n--------------------")[0]
-    kind = errors.OutOfMemoryError if "RESOURCE_EXHAUSTED" in text else RuntimeError
-    clear = kind(f"{name}() failed on operands ({shapes}): {text}")
+    clear = RuntimeError(f"{name}() failed on operands ({shapes}): {text}")
     clear.__cause__ = None
     return clear
 

@@ -235,7 +235,10 @@ def array_to_device(value: Any, device: devices.device) -> Any:
         return value
     if not isinstance(value, (jax.Array, np.ndarray)):
         return value  # without values, or of a transform
-    return jax.device_put(value, devices.to_jax(device))
+    try:
+        return jax.device_put(value, devices.to_jax(device))
+    except jax.errors.JaxRuntimeError as error:
+        raise errors.out_of_memory(error) from None
 
 
 def array_to_device_of(value: Any, t: Tensor) -> Any:

@@ -14,6 +14,7 @@ from torchlike._extensions.deferred import prices
 from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
 from torchlike._runtime import logs
+from torchlike._runtime.device_memory import out_of_memory
 from torchlike._runtime.first_calls.statistics import CompiledPiece, compiled_pieces
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
@@ -119,7 +120,10 @@ class DeferredPiece:
         held = self._donated.difference(dead)
         if held:  # somebody holds it this time
             inputs = [jnp.array(x, copy=True) if i in held else x for i, x in enumerate(inputs)]
-        return self._program(*inputs)
+        try:
+            return self._program(*inputs)
+        except jax.errors.JaxRuntimeError as error:
+            raise out_of_memory(error, inputs, f"{len(self._calls)} deferred calls") from None
 
     def _usable(self, donated: set[int], inputs: list[Any]) -> set[int]:
         """Return those of the inputs whose memory can take one of the results."""

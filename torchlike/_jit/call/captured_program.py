@@ -204,6 +204,16 @@ class CapturedProgram:
         """Return the jaxpr without the call of ``jax.jit`` around it."""
         return self._program.forward.trace(*self.avals).jaxpr.jaxpr
 
+    def backward_equations(self) -> Any:
+        """Return the jaxpr of the backward pass that a call leaves to be run; None without one."""
+        gradient = self._program.gradient
+        if gradient.executable is None:
+            return None
+        kept = tuple([self.avals[i] for i in gradient.kept_inputs])
+        residuals = tuple(gradient.residual_avals), kept
+        cotangents = tuple(gradient.cotangent_avals)
+        return gradient.executable.trace(residuals, cotangents).jaxpr.jaxpr
+
     def jaxpr(self) -> Any:
         """Return the program as a ``jax.core.ClosedJaxpr``, of the inputs to the outputs."""
         return jax.make_jaxpr(self._program.forward)(*self.avals)

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
+
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram
@@ -411,7 +413,12 @@ class JitFunction:
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
         numbers = program.numbers_of(call.leaves)
         with progress.told(f"compiling {self._name}: {program.cost.equations:,} equations"):
-            ran = program.run(call.tensors, run.first_values, numbers)
+            try:
+                ran = program.run(call.tensors, run.first_values, numbers)
+            except jax.errors.JaxRuntimeError as error:  # the call has not been
+                run.capture.per_call.fail()
+                run.capture.undo_python()
+                raise errors.out_of_memory(error, doing=f"{self._name} (compiled)") from None
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
             self._look_at_first(traced, ran.outputs)
@@ -644,12 +651,15 @@ class JitFunction:
                 program.prints()
                 return result
             program.prints()
-        if not program.updates:
-            result = call(tensors, numbers)
-            return program.call(tensors, numbers) if result is UNFIT else result
-        with state.lock:  # a call reads state and writes it back: two would lose one update
-            result = call(tensors, numbers)
-            return program.call(tensors, numbers) if result is UNFIT else result
+        try:
+            if not program.updates:
+                result = call(tensors, numbers)
+                return program.call(tensors, numbers) if result is UNFIT else result
+            with state.lock:  # a call reads state and writes it back: two would lose one update
+                result = call(tensors, numbers)
+                return program.call(tensors, numbers) if result is UNFIT else result
+        except jax.errors.JaxRuntimeError as error:
+            raise errors.out_of_memory(error, doing=f"{self._name} (compiled)") from None
 
     def _fall_back(self, key: Any, why: str | JitCaptureError, place: str = "") -> None:
         """Run calls like this one eagerly from now on, and say so, once for each place in the

@@ -52,6 +52,7 @@ def sections(plan: Plan) -> list[tuple[str, list[tuple[str, str, str]]]]:
         ("needed", size(plan.needed), f"of {size(plan.capacity)}"),
     ]
     units = ", ".join(f"{unit} {count(n)}" for unit, n in plan.units.items() if n)
+    peaks = ", ".join(f"{count(plan.chip['peak'][u])} {u}" for u, n in plan.units.items() if n)
     work = [
         ("operations of a step", count(plan.flops), f"on all devices: {units}"),
         (
@@ -67,6 +68,11 @@ def sections(plan: Plan) -> list[tuple[str, list[tuple[str, str, str]]]]:
         ("compute", seconds(plan.compute_seconds), "at the chip's peak"),
         ("memory", seconds(plan.memory_seconds), "at its bandwidth"),
         ("interconnect", seconds(plan.interconnect_seconds), "around rings"),
+        (
+            "share of the peak",
+            f"{plan.compute_seconds / plan.seconds:.0%}" if plan.seconds else "-",
+            f"at most; the peak: {peaks}" if peaks else "no products",
+        ),
         (
             "captured, compiled here in",
             seconds(plan.capture_seconds),
