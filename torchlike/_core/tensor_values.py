@@ -46,6 +46,7 @@ class TensorFields(TensorMethods):
         _requires_grad: bool
         _is_data: bool
         _handles: bool
+        _whole_dict: dict[str, Any]
 
         @property
         def dtype(self) -> dtypes.dtype: ...
@@ -75,6 +76,8 @@ class TensorFields(TensorMethods):
 
 #: The whole ``__dict__`` of a tensor, whatever its class shows as such.
 whole_dict = vars(TensorFields)["__dict__"].__get__
+#: The same as an attribute, which is three times as fast: for what each compiled call asks.
+TensorFields._whole_dict = vars(TensorFields)["__dict__"]
 
 
 # -- in its storage --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.overrides import TENSOR_TYPES, has_function, no_function
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.wrap_result import finish
-from torchlike.tensor import FIELDS, Tensor, whole_dict
+from torchlike.tensor import FIELDS, Tensor
 
 
 def _empty() -> Tensor:
@@ -44,7 +44,7 @@ class _ParameterMeta(type(Tensor)):
         return (
             cls is Parameter
             and isinstance(instance, Tensor)
-            and ("_is_param" in whole_dict(instance))
+            and ("_is_param" in instance._whole_dict)
         )
 
 
@@ -119,7 +119,7 @@ class _BufferMeta(type(Tensor)):
         return (
             cls is Buffer
             and isinstance(instance, Tensor)
-            and ("_is_buffer" in whole_dict(instance))
+            and ("_is_buffer" in instance._whole_dict)
         )
 
 

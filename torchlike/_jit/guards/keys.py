@@ -15,7 +15,7 @@ from torchlike._core import devices
 from torchlike._core.size import Size
 from torchlike._jit.guards.sources import hooks_of
 from torchlike._runtime.trees import leaf_counts, parts_of
-from torchlike.tensor import FIELDS, Tensor, whole_dict
+from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
 _BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
@@ -103,7 +103,7 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
     alias = first.setdefault(id(storage), len(first))
     view = t._view
     chain = None if view is None else (view.steps, view.dynamic)
-    own = whole_dict(t)
+    own = t._whole_dict
     if len(own) == 1 and storage.host is None:  # as most are: nothing but a storage
         array = storage.cell
         return (
@@ -187,7 +187,7 @@ def is_plain(tensor: str, local: str, shape: Any, dtype: Any, name: Callable[[An
     """
     t, s, a = (f"{letter}{local}" for letter in "tsa")
     return (
-        f"type({t} := {tensor}) is {name(Tensor)} and len({t}.__dict__) == 1"
+        f"type({t} := {tensor}) is {name(Tensor)} and len({t}._whole_dict) == 1"
         f" and ({s} := {t}._storage).host is None and {s}.strides is None"
         f" and ({a} := {s}.cell).shape == {name(shape)} and {a}.dtype is {name(dtype)}"
     )

@@ -320,7 +320,7 @@ class SlotGuard(Guard):
         slot = self.slot
         if not slot.of_tensor or slot.argument >= 0:
             return None
-        now = f"{name(slot.owner)}.__dict__.get({slot.name!r})"
+        now = f"{name(slot.owner)}._whole_dict.get({slot.name!r})"
         if self.described is True:
             return f"{now} is None"
         before = self.described

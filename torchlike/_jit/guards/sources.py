@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
-from torchlike.tensor import FIELDS, Tensor, whole_dict
+from torchlike.tensor import FIELDS, Tensor
 
 
 class Slot:
@@ -47,7 +47,7 @@ class Slot:
         """Return the value that the slot holds at a call with these arguments."""
         owner = self.owner if self.argument < 0 else arguments[self.argument]
         if self.of_tensor:
-            return whole_dict(owner).get(self.name)
+            return owner._whole_dict.get(self.name)
         return slot_value(owner, self.name)
 
     def is_there(self) -> bool:
@@ -63,14 +63,14 @@ class Slot:
         """Bind the slot at a call with these arguments."""
         owner = self.owner if self.argument < 0 else arguments[self.argument]
         if self.of_tensor:
-            whole_dict(owner)[self.name] = value
+            owner._whole_dict[self.name] = value
         else:
             set_slot(owner, self.name, value)
 
 
 def _tables(owner: Any) -> Iterator[dict[str, Any]]:
     """Yield the dictionaries in which an owner keeps attributes (a module has three)."""
-    own = whole_dict(owner) if isinstance(owner, Tensor) else owner.__dict__
+    own = owner._whole_dict if isinstance(owner, Tensor) else owner.__dict__
     for table in ("_parameters", "_buffers"):
         if table in own:
             yield own[table]

@@ -27,7 +27,7 @@ from torchlike._jit.program.delivery import on_host
 from torchlike._jit.trace.outputs import FreshOutput, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
 from torchlike._runtime.trees import unflatten
-from torchlike.tensor import Tensor, whole_dict
+from torchlike.tensor import Tensor
 
 #: What the function gives where the general way is to be taken, before anything has happened: a
 #: cell is a host buffer, or somebody else holds what is to be donated.
@@ -113,7 +113,6 @@ class _Call(Source):
             Tensor=Tensor,
             UNFIT=UNFIT,
             unflatten=unflatten,
-            whole_dict=whole_dict,
         )
         #: The storages by where they are found, and what stands for them.
         self._storages: dict[CellSource, str] = {}
@@ -175,7 +174,7 @@ class _Call(Source):
             view, base = self._object(of_view), self._object(of_base)
             self.line(f"{view}._base = {base}; {view}._made_by = {self.name(made_by)}")
         for whose, name, leaf in self._program.outputs.attributes:
-            self.line(f"whole_dict({self._object(whose)})[{name!r}] = {self._object(leaf)}")
+            self.line(f"{self._object(whose)}._whole_dict[{name!r}] = {self._object(leaf)}")
         self._lines += bound
         if structure is None:
             self.line("return r0")
