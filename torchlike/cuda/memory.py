@@ -101,7 +101,7 @@ def _record_memory_history(
     """Note from now on which line of the program makes a tensor, for `memory_summary` and the
     error that a device is out of memory; with ``None`` no more, and forget them.
 
-    Making a tensor takes about 3 µs longer meanwhile. (No history of what was freed is kept.)
+    An addition takes 11 µs instead of 5 meanwhile. (No history of what was freed is kept.)
     """
     if enabled not in (None, "state", "all"):
         raise RuntimeError(f"expected enabled to be 'state', 'all' or None but got {enabled}")
