@@ -67,13 +67,13 @@ class DeferredCall:
         "is_last",
         "kept",
         "line",
-        "multiplications",
         "next",
         "parent",
         "pieces",
         "results",
         "spec",
         "tree",
+        "work",
     )
 
     def __init__(
@@ -94,8 +94,8 @@ class DeferredCall:
         self.aval: tuple[tuple[int, ...], np.dtype] | None = None
         #: Whether it gives a tuple of arrays.
         self.gives_tuple = False
-        #: About how many multiplications it takes, where it is a product.
-        self.multiplications = 0.0
+        #: The price of its multiplications, where it is a product.
+        self.work = 0.0
         #: The number of its first result in the chain, how many calls and bytes there are with it.
         self.first = 0 if parent is None else parent.next
         self.next = self.first
@@ -117,7 +117,10 @@ class DeferredCall:
         n = len(results.avals)
         self.gives_tuple = results.tree is not None and results.tree == jax.tree.structure((0,) * n)
         self.next = self.first + n
-        self.multiplications = prices.multiplications(self.form.name, operands, results.avals)
+        rate = prices.rate(self.form.name)
+        if rate:
+            largest = max(math.prod(shape) for shape, _ in results.avals)
+            self.work = rate * prices.multiplications(operands, largest)
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
         self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES
 

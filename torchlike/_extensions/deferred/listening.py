@@ -8,7 +8,8 @@ loop's turn is like one before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._extensions.deferred import prices
@@ -30,13 +31,17 @@ class RecurrenceListener:
     where they should be from now on."""
 
     defers = False
-    is_eager = True
+    is_eager = listens = True
 
     def __init__(self, account: Account, begin: Callable[[], None]) -> None:
         self._account = account
         self._begin = begin
         #: The part of the hash and the price of a result, by its shape.
         self._shapes: dict[tuple[int, ...], tuple[int, float]] = {}
+        #: The price of a multiplication, by the name of the op.
+        self._rates: dict[str, float] = {}
+        #: The op whose result comes next, where it is a product, and its operands.
+        self._product: tuple[float, Sequence[Any]] | None = None
         #: What has to recur until calls are recorded again, as a multiple of what compiling takes.
         self._patience = 1
         self._bought = 0
@@ -71,6 +76,15 @@ class RecurrenceListener:
 
     # -- told of cells -----------------------------------------------------------------------------
 
+    def enter_op(self, name: str, arrays: Sequence[Any]) -> None:
+        """Hear of an op that is about to run: a product takes longer than its result says."""
+        try:
+            rate = self._rates[name]
+        except KeyError:
+            rate = self._rates[name] = prices.rate(name)
+        if rate:
+            self._product = rate, arrays
+
     def adopt(self, storage: Any) -> None:
         """Hear of a new storage. (Each result comes here: 0.5 µs.)"""
         cell = storage.cell
@@ -80,6 +94,10 @@ class RecurrenceListener:
             code, price = self._shapes[cell.shape]
         except KeyError:
             code, price = self._meet(cell.shape)
+        if self._product is not None:
+            rate, arrays = self._product
+            self._product = None
+            price += rate * prices.multiplications(arrays, math.prod(cell.shape))
         self._window = window = (self._window << _SHIFT ^ code) & _BITS
         met = self._met
         if window not in met:

@@ -89,7 +89,7 @@ class DeferredPiece:
     ) -> list[Any]:
         self.runs += 1
         if self._fails:
-            return self.replay(inputs)
+            return self.replay(inputs, dead)
         try:
             if self._program is None:
                 if self.task is None:
@@ -105,11 +105,11 @@ class DeferredPiece:
                 raise  # they were given up
             log.warning("a program of %d deferred calls fails: %r", len(self._calls), error)
             self._fails, self._program, self.task = True, None, None
-            return self.replay(inputs)
+            return self.replay(inputs, dead)
         taken = self.price.one_by_one
         account.ran(taken, taken if self.runs > 1 else 0.0)
         account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
-        return self.replay(inputs)
+        return self.replay(inputs, dead)
 
     def _call_program(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
         if self.record is not None:
@@ -157,16 +157,20 @@ class DeferredPiece:
             values.update(enumerate(jax.tree.leaves(out), call.first))
         return [values[n] for n in self._alive]
 
-    def replay(self, inputs: list[Any]) -> list[Any]:
-        """Run the calls one by one, each as it would have been run at once."""
+    def replay(self, inputs: list[Any], dead: Sequence[int] = ()) -> list[Any]:
+        """Run the calls one by one, each as it would have been run at once: what updates inputs
+        that nobody else holds, such as an optimizer, writes into their memory."""
         values: dict[int, Any] = {}
-        for call, drops in zip(self._calls, self._drops, strict=True):
+        for i, (call, drops) in enumerate(zip(self._calls, self._drops, strict=True)):
             leaves = [values[n] if n >= 0 else inputs[~n] for n in call.spec]
             args = leaves if call.is_flat else call.tree.unflatten(leaves)
             if call.kept:
                 args = values_of(args)
+            form = call.form
+            if dead and form.donating is not None and self._may_donate(i, inputs, dead, values):
+                form = form.donating
             try:
-                out = call.form.run(*args)
+                out = form.run(*args)
             except Exception as error:
                 explained = explain(error, call.form.name, jax.tree.leaves(args))
                 if call.line:
@@ -182,6 +186,20 @@ class DeferredPiece:
             for n in drops:
                 del values[n]
         return [values[n] for n in self._alive]
+
+    def _may_donate(
+        self, i: int, inputs: list[Any], dead: Sequence[int], values: dict[int, Any]
+    ) -> bool:
+        """Return whether a call may give up its first operands: dead inputs, each of them there
+        once, which no later call uses, and which no call has passed on as its result."""
+        call = self._calls[i]
+        n = call.tree.children()[0].num_leaves
+        given = set(call.spec[:n])
+        if len(given) < n or not given <= {~k for k in dead}:
+            return False
+        used = {k for later in self._calls[i + 1 :] for k in later.spec}.union(call.spec[n:])
+        arrays = {id(inputs[~k]) for k in given}
+        return given.isdisjoint(used) and arrays.isdisjoint(map(id, values.values()))
 
 
 def _unused(path: Sequence[DeferredCall], alive: tuple[int, ...]) -> list[int]:

@@ -51,6 +51,7 @@ class Queue:
     its inputs. It is told of the cells that its thread makes and writes."""
 
     defers = is_eager = True
+    listens = False
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy

@@ -150,6 +150,7 @@ class FirstCalls:
         "_patience",
         "_programs",
         "_template",
+        "donating",
         "function",
         "name",
         "options",
@@ -183,6 +184,10 @@ class FirstCalls:
         #: The programs of the form that this one is like.
         peer = getattr(getattr(like, "by_numpy", None), "__self__", self)
         self._like: dict[Any, InterpreterProgram] = peer._programs
+        #: The form like this one that gives up its first argument.
+        self.donating: FirstCalls | None = None
+        if peer is not self and options.get("donate_argnums") == 0:
+            peer.donating = self
 
     def form(self) -> CompiledForm:
         """Make the form that `jit` returns, anew each time: the caller keeps it, else it would be
