@@ -77,7 +77,7 @@ def run(
 
 
 @dataclasses.dataclass
-class _Found:
+class _PlansOfSteps:
     """What was planned: one plan for each kind of step, and what changes to the last kind give."""
 
     plans: list[Plan] = dataclasses.field(default_factory=list)
@@ -96,9 +96,9 @@ class _Found:
 
 def _planned(
     argv: Sequence[str], target: Target, advised: dict[str, Any] | None, with_values: bool
-) -> _Found:
+) -> _PlansOfSteps:
     """Run the script and plan its steps; ``advised`` are the options by which changes are tried."""
-    found = _Found()
+    found = _PlansOfSteps()
 
     def told(step: Any, *batch: Any) -> None:
         _tell(f"capturing the step, for {target.topology.name}")
