@@ -15,7 +15,7 @@ LIMITS = {
     "lines of the heart": 7_394,
     "files of the compiler": 45,
     "lines of the compiler": 15_986,
-    "lines of the package": 175_440,
+    "lines of the package": 176_044,
     "rooms that import each other": 1,
     "mentions of the running capture": 57,
     "questions whether a capture runs": 117,
