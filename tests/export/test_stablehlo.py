@@ -230,5 +230,28 @@ def test_what_is_refused():
         saved(export(mlp(), (x,)), platform="vulkan")
     with pytest.raises(Unexportable, match=r"model\.eval\(\)"):
         saved(export(nn.BatchNorm1d(6), (x,)))
-    with pytest.raises(NotImplementedError, match="fixed shapes"):
-        saved(export(mlp().eval(), (x,), dynamic_shapes=({0: Dim("n")},)))
+
+
+@pytest.mark.parametrize("name", ["linear", "convolutions"])
+def test_a_batch_of_any_size(name, tmp_path):
+    torch.manual_seed(1)
+    if name == "linear":
+        model, x = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)), torch.randn(7, 6)
+    else:
+        model, x = nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU()), torch.randn(7, 2, 8, 8)
+    data = saved(export(model.eval(), (x[:4],), dynamic_shapes=({0: Dim("n")},)))
+    assert signature(data)[0] == ["x".join(["?", *map(str, x.shape[1:]), "f32"])]
+    for n in (1, 7):
+        (found,) = run_with_iree(tmp_path, data, x[:n].numpy())
+        np.testing.assert_allclose(found, model(x[:n]).numpy(force=True), rtol=1e-5, atol=1e-6)
+
+
+def test_a_sequence_of_any_length_is_in_the_file():
+    """Which IREE does not compile yet: it lacks gathers of dynamic sizes."""
+    model = nn.Sequential(nn.Embedding(11, 4), nn.Linear(4, 3), nn.Softmax(-1)).eval()
+    tokens = torch.zeros(2, 5, dtype=torch.long)
+    shapes = ({0: Dim("n"), 1: Dim("t", max=128)},)
+    assert signature(saved(export(model, (tokens,), dynamic_shapes=shapes))) == (
+        ["?x?xi64"],
+        ["?x?x3xf32"],
+    )

@@ -10,6 +10,7 @@ from jax import export as jax_export
 
 from torchlike._dynamo.exc import UserError, UserErrorType
 from torchlike._runtime.trees import flatten_call
+from torchlike.export.any_size import CallSizes
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
@@ -329,6 +330,33 @@ def is_dynamic(entry: Any) -> bool:
 
 
 # -- for programs of JAX ---------------------------------------------------------------------------
+
+
+def named_sizes(spec: Any, fn: Any, args: Any, kwargs: Any) -> CallSizes:
+    """Return the sizes of the tensors among the arguments, with names for those that may differ.
+    UserError where two dimensions of one name differ in the example."""
+    pairs = [(v, s) for v, s in said_of_leaves(spec, fn, args, kwargs) if isinstance(v, Tensor)]
+    rows: list[list[int | str]] = []
+    at_hand: dict[str, int] = {}
+    most: dict[str, int] = {}
+    for tensor, said in pairs:
+        row: list[int | str] = list(tensor.shape)
+        for dim, entry in of_dimensions(tensor, said).items():
+            if not is_dynamic(entry):
+                continue
+            of = entry if isinstance(entry, Dim) else Dim(f"d{len(at_hand)}", max=entry.max)
+            name, size = of._root.__name__, of._root_size(tensor.shape[dim])
+            if size is None or at_hand.setdefault(name, size) != size:
+                raise UserError(
+                    UserErrorType.INVALID_INPUT,
+                    f"dimension {dim} is {tensor.shape[dim]} in the example, which {of._text} with "
+                    f"{name} = {at_hand.get(name)} is not",
+                )
+            if of._root.max is not None:
+                most[name] = of._root.max
+            row[dim] = of._text
+        rows.append(row)
+    return CallSizes(rows, at_hand, most)
 
 
 class JaxShapes(NamedTuple):

@@ -14,8 +14,10 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
+from torchlike._compat.symbolic import is_symbolic
 from torchlike._runtime import whole_files
 from torchlike._runtime.trees import flatten_call
+from torchlike.export.any_size import CallSizes, forward_for
 from torchlike.export.exported_program import ExportedProgram
 from torchlike.export.older_files import OlderProgram
 from torchlike.jit._script import ScriptFunction, ScriptModule
@@ -34,7 +36,8 @@ def save_stablehlo(
     checks: bool = False,
 ) -> Checks | None:
     r"""Write a program as one StableHLO module whose function ``main`` takes the tensors among the
-    arguments and gives those among the results, in order.
+    arguments and gives those among the results, in order. Dimensions that were exported as dynamic
+    may have any size from 2 on (the program is that of the example for 1, too).
 
     The file is StableHLO's portable bytecode (the form whose compatibility over versions StableHLO
     promises), with the weights of the moment as constants. With IREE::
@@ -61,8 +64,8 @@ def save_stablehlo(
       TypeError: for anything but a program (an nn.Module: export it first).
       ValueError: an unknown platform; no or more than one kind of call fits; ``checks`` of a
         program from a file that was saved without.
-      NotImplementedError: the program has dynamic dimensions.
-      Unexportable: it writes state (a module in training mode) or its results hold no tensor.
+      Unexportable: it writes state (a module in training mode), its results hold no tensor, or it
+        takes a dynamic dimension for one number.
 
     Example:
       >>> import io
@@ -117,16 +120,25 @@ def _compiled(program: ExportedProgram, module: Any, checks: bool) -> Artifact:
     """Compile a program's module for its example inputs."""
     if program.example_inputs is None:
         raise ValueError("the program has no example inputs: export the module with some")
-    if program.range_constraints:
-        raise NotImplementedError(_FIXED)
     args, kwargs = program.example_inputs
+    if program.range_constraints:
+        sizes = _sizes(program)
+        return forward_for(module, args, kwargs, state_of(module), sizes, checks)[0]
     return built(module, args, kwargs, state_of(module), checks=checks)
 
 
-_FIXED = (
-    "save_stablehlo of a program with dynamic dimensions: export it with fixed shapes, one "
-    "file for each"
-)
+def _sizes(program: ExportedProgram) -> CallSizes:
+    """Return the sizes of an exported program's inputs, by the symbols of its graph."""
+    wanted = set(program.graph_signature.user_inputs)
+    nodes = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in wanted]
+    held = [n.meta.get("val") for n in nodes]
+    shapes: list[tuple[Any, ...]] = [tuple(t.shape) for t in held if isinstance(t, Tensor)]
+    rows = [[str(n.node.expr) if is_symbolic(n) else n for n in shape] for shape in shapes]
+    symbols = [n for shape in shapes for n in shape if is_symbolic(n)]
+    at_hand = {k: size for n in symbols for k, size in n.node.shape_env.hints.items()}
+    ranges = program.range_constraints
+    most = {k: r.upper for k, r in ranges.items() if r.upper is not None and k in at_hand}
+    return CallSizes(rows, at_hand, most)
 
 
 def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | None) -> Artifact:
@@ -144,8 +156,6 @@ def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | No
 
 def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str, checks: bool) -> Any:
     about = artifact.about
-    if any(not d.isdigit() for shape in about["shapes"] for d in shape):
-        raise NotImplementedError(_FIXED)
     if about["written"] or about["slots"]:
         raise Unexportable(
             f"{about['name']} writes its state, which a function of its arguments cannot: call "
@@ -160,12 +170,14 @@ def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str, ch
         if kind == "argument"
     }
 
+    forward = artifact.evaluated or artifact.forward.call
+
     def main(*arguments: Any) -> list[Any]:
         def at(where: Sequence[Any]) -> Any:
             kind, what = where
             return arguments[what] if kind == "argument" else np.asarray(state[what]._read())
 
-        outputs = artifact.forward.call(*[at(where) for where in about["inputs"]])
+        outputs = forward(*[at(where) for where in about["inputs"]])
         found = [at(r["same"]) if "same" in r else outputs[r["output"]] for r in wanted]
         return [*found, outputs[about["made"]]] if checks else found
 

@@ -1,9 +1,9 @@
 """``torch.onnx``: export through jax2onnx, a converter from JAX's programs to ONNX.
 
 The converter is an optional package (``pip install 'torchlike[onnx]'``). The model is captured as
-``torchlike.jit`` captures it, without gradients, and its weights become initializers of the graph.
+for `torchlike.export`, without gradients, and its weights become initializers of the graph.
 
-Imports `_jit`, `serialization` and below. Begin with this file; ``operators.py`` has what the
+Imports `export` and below. Begin with this file; ``operators.py`` has what the
 converter lacks.
 """
 
@@ -16,15 +16,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import autograd
-from torchlike._jit.call.function import JitFunction
-from torchlike._jit.guards.sources import ArgumentCell
-from torchlike._jit.trace.outputs import Template
+from torchlike import nn
 from torchlike._runtime import whole_files
-from torchlike._runtime.trees import flatten_call
+from torchlike.export.any_size import CallSizes, fixed, forward_for, tensors_of
+from torchlike.export.dynamic_shapes import named_sizes
+from torchlike.onnx import axes
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
 from torchlike.serialization.stablehlo.artifact import Unexportable
+from torchlike.serialization.stablehlo.loaded import state_of
 from torchlike.tensor import Tensor
 
 #: Arguments of PyTorch's exporter that choose between ways it has and this one has not.
@@ -67,6 +67,8 @@ def export(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     opset_version: int | None = None,
+    dynamic_axes: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
     **options: Any,
 ) -> ONNXProgram:
     """Export a module or function called with example arguments, in the mode (eval) that it is in.
@@ -76,22 +78,22 @@ def export(
       f: a path or a binary file to write to.
       input_names, output_names: names in the graph.
       opset_version: 23 unless given.
+      dynamic_axes: which dimensions may have any size: by an input's name {0: "batch"} or [0, 1].
+        Names of outputs are ignored: their sizes follow.
+      dynamic_shapes: instead, what ``torch.export.export`` takes.
 
     Raises:
-      NotImplementedError: jax2onnx is not installed or has no form for an operation; dynamic
-        shapes. torchlike.export.save_stablehlo writes every program, for IREE and others.
-      Unexportable: the model writes state, draws random numbers or returns no tensor.
+      NotImplementedError: jax2onnx is not installed, or has no form for an operation.
+        torchlike.export.save_stablehlo writes every program, for IREE and others.
+      Unexportable: the model writes state, draws random numbers, returns no tensor, or takes a
+        dynamic dimension for one number.
+      ValueError: ``dynamic_axes`` name no input, or a dimension that it does not have.
 
-    Differs from PyTorch: shapes are fixed, and the operators are those that XLA's become. Arguments
-    that choose among PyTorch's exporters are accepted and have no effect.
+    Differs from PyTorch: the operators are those that XLA's become. Arguments that choose among
+    PyTorch's exporters are accepted and have no effect.
     """
-    for name, value in options.items():
-        if name in ("dynamic_axes", "dynamic_shapes"):
-            if value:
-                raise NotImplementedError(
-                    f"torch.onnx.export: {name}. Export once for each shape instead"
-                )
-        elif name not in _WITHOUT_EFFECT:
+    for name in options:
+        if name not in _WITHOUT_EFFECT:
             raise TypeError(f"export() got an unexpected keyword argument '{name}'")
     try:
         converter: Any = importlib.import_module("jax2onnx")
@@ -101,22 +103,34 @@ def export(
             "torchlike.export.save_stablehlo, which IREE compiles"
         ) from error
     given = (args,) if isinstance(args, Tensor) else tuple(args)
-    fn, arrays = _pure(model, given, dict(kwargs or {}))
+    if len(given) > 0 and isinstance(given[-1], dict) and not kwargs:  # PyTorch's older form
+        given, kwargs = given[:-1], given[-1]
+    called = dict(kwargs or {})
+    if dynamic_axes and dynamic_shapes is None:
+        sizes = axes.named(dynamic_axes, input_names, tensors_of(given, called))
+    elif dynamic_shapes is not None:
+        sizes = named_sizes(dynamic_shapes, model, given, called)
+    else:
+        sizes = fixed(given, called)
+    fn, avals = _pure(model, given, called, sizes)
     version = {} if opset_version is None else {"opset": opset_version}
     try:
-        proto = converter.to_onnx(
-            fn,
-            [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays],
-            model_name=getattr(model, "__name__", type(model).__name__),
-            input_names=input_names,
-            output_names=output_names,
-            enable_double_precision=any(a.dtype == np.float64 for a in arrays),
-            **version,
-        )
-    except NotImplementedError as error:
+        # Of this thread: the converter turns them off for the process, and int64 would be int32.
+        with jax.enable_x64(True):
+            proto = converter.to_onnx(
+                fn,
+                avals,
+                model_name=getattr(model, "__name__", type(model).__name__),
+                input_names=input_names,
+                output_names=output_names,
+                enable_double_precision=any(a.dtype == np.float64 for a in avals),
+                **version,
+            )
+    except (NotImplementedError, jax.errors.InconclusiveDimensionOperation) as error:
         raise NotImplementedError(
             f"torch.onnx.export: jax2onnx has no ONNX form for an operation of the model ({error})."
             " Use torchlike.export.save_stablehlo, which IREE compiles"
+            f"{', or fixed shapes' if sizes.at_hand else ''}"
         ) from error
     program = ONNXProgram(proto)
     if f is not None:
@@ -125,41 +139,31 @@ def export(
 
 
 def _pure(
-    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Callable[..., Any], list[Any]]:
-    """Return the model as a function from arrays to arrays, and the example arguments' arrays."""
-
-    # Copies: an argument that is a view would bring the shape of its base along.
-    def copied(x: Any) -> Any:
-        return x.detach().clone() if isinstance(x, Tensor) else x
-
-    args = tuple(map(copied, args))
-    kwargs = {name: copied(x) for name, x in kwargs.items()}
-    compiled = JitFunction(model)
-    with autograd.no_grad():
-        compiled(*args, **kwargs)
-    program = compiled.program_that_ran()
-    if program is None or program.updates or program.has_per_call_values:
-        raise Unexportable(
-            "the model writes state or draws random numbers: call model.eval() before"
-        )
-    tensors = [x for x in flatten_call(args, kwargs)[0] if isinstance(x, Tensor)]
-    results = [output for output in program.new_results if output is not None]
-    if not results or len(results) != len(program.new_results):
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: CallSizes
+) -> tuple[Callable[..., Any], list[jax.ShapeDtypeStruct]]:
+    """Return the model as a function from arrays to arrays, its weights constants in it, and what
+    it takes."""
+    state = state_of(model) if isinstance(model, nn.Module) else {}
+    artifact, shapes = forward_for(model, args, kwargs, state, sizes, checks=False)
+    about, evaluated = artifact.about, artifact.evaluated
+    if about["written"] or about["slots"]:
+        raise Unexportable("the model writes state: call model.eval() before")
+    results = [r for r in about["results"] if isinstance(r, dict)]
+    if not results or len(results) != len(about["results"]) or any("same" in r for r in results):
         raise Unexportable("the model must return tensors that it made")
-    held = program.values(tensors)
-    place = {
-        source.position: i
-        for i, source in enumerate(program.sources)
-        if isinstance(source, ArgumentCell)
-    }
+    assert evaluated is not None
+
+    weights = {name: np.asarray(t._read()) for name, t in state.items()}
 
     def fn(*arrays: Any) -> Any:
-        inputs = list(held)
-        for argument, i in place.items():
-            inputs[i] = arrays[argument]
-        outputs = program.run(inputs)
-        found = [outputs[i] for i in results]
+        outputs = evaluated(
+            *[
+                arrays[what] if kind == "argument" else weights[what]
+                for kind, what in about["inputs"]
+            ]
+        )
+        found = [outputs[r["output"]] for r in results]
         return found[0] if len(found) == 1 else found
 
-    return fn, [t._read() for t in tensors]
+    dtypes = [t.dtype.numpy for t in tensors_of(args, kwargs)]
+    return fn, [jax.ShapeDtypeStruct(*aval) for aval in zip(shapes, dtypes, strict=True)]

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from torchlike.porting.plan import loops, modules
+from torchlike.porting.plan import logging_lines, loops, modules
 from torchlike.porting.plan.reach import Reach
 
 
@@ -161,6 +161,45 @@ def test_an_update_by_hand(tmp_path):
     done = Reach(ast.parse("p.data.add_(p.grad, alpha=-lr)"), "").of
     assert done(ast.parse("p.data.add_(p.grad, alpha=-lr)")) == {"update"}
     assert done(ast.parse("total += p.grad.norm(); p.grad.clamp_(-1, 1)")) == set()
+
+
+def test_values_that_are_only_kept_or_shown_are_left_out(tmp_path):
+    """What a step goes by stays, and what that is made of."""
+    kept = """
+        for x in [1]:
+            last = norm.item()
+            losses.append(last)
+            total += loss.item()
+            print(total)
+            known = loss.item()
+            scale = known / 2
+            loss.backward(scale)
+            if scale:
+                shown = loss.item()
+                optimizer.step()
+    """
+    step = logging_lines.left_out(ast.parse(textwrap.dedent(kept)).body[0].body)
+    assert [ast.unparse(x).partition("(")[0] for x in step] == [
+        *["pass"] * 4,
+        "known = loss.item",
+        "scale = known / 2",
+        "loss.backward",
+        "if scale:\n    pass\n    optimizer.step",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "always"),
+    [
+        ("if i % 2 == 0:\n    optimizer.step()", False),
+        ("if scaled:\n    scaler.step(optimizer)\nelse:\n    optimizer.step()", True),
+        ("def finish():\n    if last:\n        optimizer.step()\nfinish()", False),
+        ("for p in parameters:\n    p.data -= 0.1 * p.grad", True),
+    ],
+)
+def test_updates_under_a_condition(text, always):
+    tree = ast.parse(text)
+    assert Reach(tree, "").always_updates(*tree.body) is always
 
 
 def test_what_tells_of_steps_is_left_out(tmp_path):

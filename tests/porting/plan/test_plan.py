@@ -378,11 +378,12 @@ def test_the_command_plans_a_scripts_loop(tmp_path):
 
 @needs_tpu
 def test_the_command_says_what_stands_in_the_way(tmp_path):
-    done = planned(tmp_path, "print(loss.item())")
+    done = planned(tmp_path, "assert loss.item() > 0")
     assert done.returncode == 1
     assert "train.py:18" in done.stderr
     assert "example batch" in done.stderr
-    done = planned(tmp_path, "print(loss.item())", "--mesh", "data=3")
+    assert "With --values" in done.stderr
+    done = planned(tmp_path, "pass", "--mesh", "data=3")
     assert done.returncode == 2
     assert "but v5e:2x2 has 4" in done.stderr
 
@@ -414,17 +415,18 @@ def planned_without_compiling(tmp_path, monkeypatch, text, with_values=False):
     """The command as it is, up to the capture: needs no plugin."""
     found = []
 
-    class Fits:
-        fits = True
+    class Target:
+        topology = types.SimpleNamespace(name="v5e:2x2", platform="tpu")
 
-    def plan(step, *batch, **options):
-        found.append(captured(step, batch, {}, "tpu"))
-        return Fits
+        def capture(self, step, batch, *, has_run=False):
+            return captured(step, batch, {}, "tpu", has_run=has_run)
 
-    where = types.SimpleNamespace(platform="tpu", mesh=lambda axes: None)
-    monkeypatch.setattr(command, "topology", lambda name: where)
+        def plan(self, step):
+            found.append(step)
+            return types.SimpleNamespace(fits=True, needed=0)
+
+    monkeypatch.setattr(command, "target_of", lambda **options: Target())
     monkeypatch.setattr(command, "require", lambda platform: None)
-    monkeypatch.setattr(command, "plan", plan)
     monkeypatch.setattr(command.table, "show", lambda plan: None)
     (tmp_path / "train.py").write_text(text)
     code = command.run(
@@ -465,10 +467,11 @@ def test_batches_are_made_with_values(tmp_path):
 def test_values_that_are_read_before_the_first_step(tmp_path):
     (tmp_path / "train.py").write_text(DATA.replace("FIRST", "print(torch.ones(1).item())"))
     program = """
-        import sys
+        import types
         from torchlike.porting.plan import command
         command.require = lambda platform: None
-        command.topology = lambda name: type("T", (), {"platform": "tpu", "mesh": print})
+        command.target_of = lambda **options: types.SimpleNamespace(
+            topology=types.SimpleNamespace(platform="tpu"))
         command.run(["train.py"], topology_name="", mesh=None, fsdp=None, with_values=False,
                     advise=False, json_path=None, html_path=None)
     """

@@ -84,8 +84,11 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = No
         check_bytes(shape, dtype.itemsize)
         return MetaArray(shape, dtype)
     count = math.prod(shape)
-    small = count <= 1 << 16 and len(shape) <= MOST_DIMENSIONS
-    if modes.current.capture is None and small:
+    if (
+        modes.current.capture is None  # asked first: in one, sizes may be symbols
+        and count <= 1 << 16
+        and len(shape) <= MOST_DIMENSIONS
+    ):
         if not count:
             check_count(shape)
         return host_value(np.full(shape, value, dtype))

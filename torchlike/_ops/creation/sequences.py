@@ -18,6 +18,7 @@ from torchlike._core.storage import host_value
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.creation.wrap_result import finish_into, out_dtype
 from torchlike._ops.outputs import write_out
+from torchlike._runtime.jax_private.symbolic_sizes import is_symbolic
 from torchlike._runtime.reference import follows
 from torchlike.tensor import Tensor
 
@@ -58,7 +59,14 @@ def arange(
     start, end, step = bounds
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not all(math.isfinite(b) for b in (start, end)):
+    try:
+        finite = math.isfinite(start) and math.isfinite(end)
+    except TypeError:
+        if not any(map(is_symbolic, bounds)):
+            raise
+        values = _of_symbols(start, end, step, out_dtype(out, dtype, dtypes.int64))
+        return _sequence_into(out, values, device, requires_grad, layout, resizes=False)
+    if not finite:
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
@@ -85,6 +93,15 @@ def arange(
             rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
             values = host_value(rising.astype(target))
     return _sequence_into(out, values, device, requires_grad, layout, resizes=False)
+
+
+def _of_symbols(start: Any, end: Any, step: Any, target: Any) -> Any:
+    """Return the values of a range whose bounds are integers or expressions of symbols for sizes:
+    computed in the program, which is one for all sizes."""
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    places = jax.lax.iota(np.int64, -(-(end - start) // step))
+    return (jnp.asarray(start, np.int64) + places * jnp.asarray(step, np.int64)).astype(target)
 
 
 def _plain(op: str, *bounds: Any) -> list[Any]:

@@ -36,6 +36,7 @@ from torchlike._ops.value_checks import (
     refuse_unfit,
     refuse_unfit_tensor,
 )
+from torchlike._runtime.jax_private.symbolic_sizes import is_symbolic
 from torchlike.tensor import Tensor, add_method, wrap
 
 _INVALID = (
@@ -186,10 +187,32 @@ def _as_written(position: int, written: list[Any], expanded: int) -> int:
 
 def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
     """Return the start, length and step of a slice of a dimension of size n."""
-    start, stop, by = s.indices(n)
+    try:
+        start, stop, by = s.indices(n)
+    except TypeError:
+        if not any(map(is_symbolic, (n, s.start, s.stop))):
+            raise
+        start, stop, by = _indices_of_symbols(s, n)
     if by <= 0:
         raise ValueError("step must be greater than zero")
-    return start, max(-(-(stop - start) // by), 0), by
+    length = -(-(stop - start) // by)
+    return start, (length if length > 0 else 0), by
+
+
+def _indices_of_symbols(s: slice, n: Any) -> tuple[Any, Any, int]:
+    """Return what ``s.indices(n)`` says, where sizes are expressions of symbols."""
+
+    def bound(given: Any, default: Any) -> Any:
+        if given is None:
+            return default
+        at = given if given >= 0 else given + n
+        return 0 if at < 0 else n if at > n else at
+
+    return bound(s.start, 0), bound(s.stop, n), 1 if s.step is None else s.step.__index__()
+
+
+def _is_below(stop: Any, n: Any) -> bool:
+    return (stop if is_symbolic(stop) else stop.__index__()) < n
 
 
 def _is_deprecated_tuple(item: Any) -> bool:
@@ -257,7 +280,7 @@ def take_apart(
             if not -n <= i < n:
                 at = _as_written(k, written, len(items))
                 raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
-            parts.select(i % n)
+            parts.select(i if is_symbolic(n) else i % n)
         elif _selects(i) and not cells.is_stand_in(i._value_now()):  # while a graph is captured
             n, at = parts.size(), _as_written(k, written, len(items))
             outside = f"index {{0}} is out of bounds for dimension {at} with size {n}"
@@ -331,7 +354,7 @@ class _IndexParts:
         n = self.size()
         start, length, by = _slice_bounds(bounds, n)
         # By what is written: 1: is no view of the whole where there is nothing, either.
-        if bounds.start or by != 1 or (bounds.stop is not None and bounds.stop.__index__() < n):
+        if bounds.start or by != 1 or (bounds.stop is not None and _is_below(bounds.stop, n)):
             if self.window:
                 self.view = make_window(self.view, step(Slice, self.at, length, by), (start,))
             else:

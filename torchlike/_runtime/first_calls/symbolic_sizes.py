@@ -102,7 +102,7 @@ def _equals(self: Any, other: Any) -> bool:
         return False
     try:
         return decisions.decide(True, self, other)
-    except of_jax.UnexpectedVariable:
+    except (of_jax.UnexpectedVariable, KeyError):
         return False  # of another trace, compared with a number
 
 

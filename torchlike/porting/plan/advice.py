@@ -9,32 +9,33 @@ from dataclasses import replace
 from typing import Any
 
 from torchlike.nn import Module, ModuleList, Sequential
-from torchlike.porting.plan.leaves import default_rule
-from torchlike.porting.plan.planning import Plan, plan_of
-from torchlike.porting.plan.step import captured, compiled
-from torchlike.porting.plan.topologies import topology as topology_of
+from torchlike.porting.plan.planning import Plan, target_of
 from torchlike.tensor import Tensor
 from torchlike.utils.checkpoint import checkpoint
 
 
-def tried(step: Callable[..., Any], batch: Sequence[Any], options: dict[str, Any]) -> list[Plan]:
+def tried(
+    step: Callable[..., Any],
+    batch: Sequence[Any],
+    options: dict[str, Any],
+    *,
+    has_run: bool = False,
+) -> list[Plan]:
     """Plan ``step(*batch)`` as it is, then each change by itself, then those that take less memory
-    together. A change that cannot be made is left out.
+    together. A change that cannot be made is left out. A step that ``has_run`` is only captured.
 
     - *FSDP over* an axis: parameters and their state sharded over the axis of the batch.
     - *rematerialisation*: each layer of a list of equal modules computes its activations again in
       backward (``torch.utils.checkpoint``).
     - *half the batch*: dimension 0 of every batch tensor.
     """
-    where = topology_of(options["topology"])
-    mesh = where.mesh(options["mesh"])
-    axis = options["fsdp"]
-    over = next(iter(mesh.shape))
+    as_asked = target_of(**options)
+    where, axis = as_asked.topology, options["fsdp"]
+    over = next(iter(as_asked.mesh.shape))
 
     def planned(change: str, batch: Sequence[Any], fsdp: str | None) -> Plan:
-        found = captured(step, tuple(batch), {}, where.platform, len(where.devices))
-        made = plan_of(compiled(found, where, mesh, default_rule(mesh, fsdp=fsdp)))
-        return replace(made, change=change)
+        target = target_of(**{**options, "fsdp": fsdp})
+        return replace(target.plan(target.capture(step, batch, has_run=has_run)), change=change)
 
     half = [_half(x) for x in batch]
     plans = [planned("", batch, axis)]

@@ -10,8 +10,11 @@ calls (`reach`), is rewritten in the script's syntax tree, so every line keeps i
         print(loss.item())                   optimizer.step()
                                          __torchlike_plan__(training_step, x, y)
 
-What follows the last update is no part of a step, nor is an ``if`` that prints. What fetches a
-batch, ``next(...)`` or a function called ``get_batch`` or the like, runs before it.
+What follows the last update is no part of a step, nor is an ``if`` that prints, nor what reads
+values only to keep or show them (`logging_lines`). What fetches a
+batch, ``next(...)`` or a function called ``get_batch`` or the like, runs before it. Where an update
+stands under a condition, as with accumulated gradients, ``__torchlike_follow__`` is called instead,
+and what counts steps (``step += 1``) runs behind it, so that the loop goes on.
 """
 
 from __future__ import annotations
@@ -23,28 +26,32 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from torchlike.porting.plan.logging_lines import TELLS, left_out
 from torchlike.porting.plan.reach import STEP, Reach, last_name, parsed
 
 _PLANNED = "__torchlike_plan__"
+_FOLLOWED = "__torchlike_follow__"
 _FETCHING = "__torchlike_fetching__"
 _STEP = "training_step"
 #: Functions that give a batch, by their names.
 _FETCHES = re.compile(r"(get|next|sample|load|fetch|make|random)_?\w*batch\w*", re.IGNORECASE)
-#: Functions that tell the user something, or keep it.
-_TELLS = {"print", "log", "info", "save", "add_scalar", "add_scalars", "master_print", "write"}
 
 
 def planning_loops(
-    told: Callable[..., None], fetching: Callable[[Any], Any] = lambda function: function
+    told: Callable[..., None],
+    fetching: Callable[[Any], Any] = lambda function: function,
+    followed: Callable[..., None] | None = None,
 ) -> Callable[[CodeType, ModuleType], CodeType]:
     """Prepare a script for ``script.run``, and a module of its own: ``told(step, *batch)`` is
-    called where a training loop begins a step. Code without such a loop stays as it is. Functions
-    that fetch batches are decorated by ``fetching``."""
+    called where a training loop begins a step, or ``followed`` where not each step updates. Code
+    without such a loop stays as it is. Functions that fetch batches are decorated by
+    ``fetching``."""
 
     def prepare(code: CodeType, module: ModuleType) -> CodeType:
         if not os.path.isfile(code.co_filename):
             return code
         setattr(module, _PLANNED, told)
+        setattr(module, _FOLLOWED, followed or told)
         setattr(module, _FETCHING, fetching)
         tree = parsed(code.co_filename)
         _Rewriter(Reach(tree, code.co_filename)).visit(tree)
@@ -87,6 +94,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         function = self._functions[-1] if self._functions else None
         before, own = self._parts(node.body)
+        whole, own = own, left_out(own)
         target = _names(node.target) if isinstance(node, ast.For) else []
         fed = _fed_names(function or self._module, own)
         given = list(dict.fromkeys([*target, *fed]))
@@ -103,12 +111,13 @@ class _Rewriter(ast.NodeTransformer):
         step = ast.FunctionDef(_STEP, arguments, body, [], None)
         call = ast.Expr(
             ast.Call(
-                ast.Name(_PLANNED, ast.Load()),
+                ast.Name(_PLANNED if self._reach.always_updates(*own) else _FOLLOWED, ast.Load()),
                 [ast.Name(_STEP, ast.Load()), *(ast.Name(n, ast.Load()) for n in given)],
                 [],
             )
         )
-        node.body = [*before, *(ast.copy_location(x, own[0]) for x in (step, call))]
+        counting = [x for x in node.body[node.body.index(whole[-1]) + 1 :] if _counts(x)]
+        node.body = [*before, *(ast.copy_location(x, own[0]) for x in (step, call)), *counting]
         if function and (inner := [n for n in changed if n not in outer]):
             value: list[ast.stmt] = [  # names of this function, for the one within
                 ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in inner
@@ -134,10 +143,18 @@ def _only_tells(statement: ast.stmt, body: list[ast.stmt]) -> bool:
     if not isinstance(statement, ast.If):
         return False
     calls = (x for x in ast.walk(statement) if isinstance(x, ast.Call))
-    if not any(last_name(x.func) in _TELLS for x in calls):
+    if not any(last_name(x.func) in TELLS for x in calls):
         return False
     read = {n for x in body if x is not statement for n in _ids(x, ast.Load)}
     return not read & _ids(statement, ast.Store)
+
+
+def _counts(statement: ast.stmt) -> bool:
+    """Return whether a statement counts: ``step += 1``, ``part = (part + 1) % parts``."""
+    if not isinstance(statement, (ast.AugAssign, ast.Assign)):
+        return False
+    numbers = (ast.BinOp, ast.Name, ast.Constant, ast.operator, ast.expr_context)
+    return all(isinstance(x, numbers) for x in ast.walk(statement.value))
 
 
 def _fetches(node: ast.AST) -> bool:

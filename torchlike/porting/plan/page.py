@@ -7,7 +7,15 @@ from html import escape
 
 from torchlike.porting.document import bar, document, table
 from torchlike.porting.plan.planning import Plan
-from torchlike.porting.plan.table import advice_row, sections, verdict
+from torchlike.porting.plan.table import (
+    PHASES,
+    advice_row,
+    heading,
+    of_update,
+    phase_row,
+    sections,
+    verdict,
+)
 
 _STYLE = """
 body { max-width: 52rem; }
@@ -21,10 +29,11 @@ td:nth-child(2) { white-space: nowrap; }
 _COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#97bbf5")
 
 
-def html(plans: Sequence[Plan]) -> str:
-    """Return the page of the first plan, and of what changes to it give."""
+def html(plans: Sequence[Plan], phases: Sequence[Plan] = ()) -> str:
+    """Return the page of the first plan, and of what changes to it give; ``phases`` are the kinds
+    of steps that an update takes, where they differ."""
     plan = plans[0]
-    title = f"{plan.step} on {plan.topology}"
+    title = f"{heading(plan)} on {plan.topology}"
     mesh = ", ".join(f"{k}={v}" for k, v in plan.mesh.items())
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -34,6 +43,9 @@ def html(plans: Sequence[Plan]) -> str:
     ]
     for name, rows in sections(plan):
         parts.append(f"<h2>{escape(name)}</h2>{_table(rows)}")
+    if len(phases) > 1:
+        rows = _table([PHASES, *map(phase_row, phases)])
+        parts.append(f"<h2>The steps of an update</h2>{rows}<p>{escape(of_update(phases))}</p>")
     if len(plans) > 1:
         head = ("change", "memory", "fits", "operations", "exchanged", "at least", "bound by")
         parts.append(f"<h2>What a change gives</h2>{_table([head, *map(advice_row, plans)])}")

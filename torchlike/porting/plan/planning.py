@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jax.sharding import PartitionSpec
+from jax.sharding import Mesh, PartitionSpec
 
-from torchlike._runtime import whole_files
+from torchlike._runtime import progress, whole_files
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.porting.plan.hlo import Collective, collectives
 from torchlike.porting.plan.leaves import KINDS, Rule, default_rule, shard_bytes
 from torchlike.porting.plan.meshes import as_placed
-from torchlike.porting.plan.step import CompiledStep, captured, compiled
+from torchlike.porting.plan.step import CapturedStep, CompiledStep, captured, compiled
+from torchlike.porting.plan.topologies import Topology
 from torchlike.porting.plan.topologies import topology as topology_of
 
 
@@ -77,6 +78,9 @@ class Plan:
     text: str
     #: What was changed for it, in words; "" for the step as it is.
     change: str = ""
+    #: Where the steps of a loop differ: which of them it is, and how many of those an update has.
+    phase: str = ""
+    steps: int = 1
 
     @property
     def needed(self) -> int:
@@ -180,6 +184,53 @@ def plan(
       >>> plan.fits, plan.needed < 2**24
       (True, True)
     """
+    target = target_of(topology, mesh, fsdp, shardings)
+    return target.plan(target.capture(step, args, kwargs), compiler_options)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine, and how steps are spread over it.
+
+    Attributes:
+      topology: the machine.
+      mesh: its devices.
+      rule: how each input is sharded.
+    """
+
+    topology: Topology
+    mesh: Mesh
+    rule: Rule | Mapping[str, PartitionSpec]
+
+    def capture(
+        self,
+        step: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        has_run: bool = False,
+    ) -> CapturedStep:
+        """Capture a step for this machine (`torchlike.porting.plan.step.captured`)."""
+        where = self.topology
+        devices = len(where.devices)
+        return captured(
+            step, tuple(args), dict(kwargs or {}), where.platform, devices, has_run=has_run
+        )
+
+    def plan(self, step: CapturedStep, compiler_options: Mapping[str, Any] | None = None) -> Plan:
+        """Return the plan of a step that was captured for this machine."""
+        with progress.told(f"compiling {step.name} for {self.topology.name}"):
+            found = compiled(step, self.topology, self.mesh, self.rule, compiler_options)
+        return plan_of(found)
+
+
+def target_of(
+    topology: str,
+    mesh: Mapping[str, int] | DeviceMesh | None = None,
+    fsdp: str | None = None,
+    shardings: Rule | Mapping[str, PartitionSpec] | None = None,
+) -> Target:
+    """Return what a request means, which `plan` describes. ValueError where it is wrong."""
     where = topology_of(topology)
     if isinstance(mesh, DeviceMesh):
         devices, shardings = mesh.jax_mesh, shardings or as_placed(mesh)
@@ -187,9 +238,8 @@ def plan(
         devices = where.mesh(dict(mesh) if mesh else None)
     if fsdp is not None and fsdp not in devices.shape:
         raise ValueError(f"fsdp={fsdp!r} is no axis of the mesh: {', '.join(devices.shape)}")
-    found = captured(step, args, kwargs, where.platform, len(where.devices))
     rule = shardings if shardings is not None else default_rule(devices, fsdp=fsdp)
-    return plan_of(compiled(found, where, devices, rule, compiler_options))
+    return Target(where, devices, rule)
 
 
 def plan_of(step: CompiledStep) -> Plan:

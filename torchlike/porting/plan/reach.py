@@ -60,6 +60,27 @@ class Reach:
                         found |= self._of_function(function)
         return frozenset(found)
 
+    def always_updates(self, *nodes: ast.AST) -> bool:
+        """Return whether these statements update whatever holds: not under an ``if``, or in each
+        branch of one."""
+        return any(self._always_updates(node, frozenset()) for node in nodes)
+
+    def _always_updates(self, node: ast.AST, within: frozenset[int]) -> bool:
+        if isinstance(node, (*Functions.__args__, ast.Lambda, ast.ClassDef)):
+            return False
+        if isinstance(node, (ast.If, ast.IfExp)):
+            branches = [x if isinstance(x, list) else [x] for x in (node.body, node.orelse)]
+            return all(any(self._always_updates(x, within) for x in b) for b in branches)
+        if UPDATE in _own(node):
+            return True
+        if isinstance(node, ast.Call):
+            for function in self._called(node):
+                if id(function) not in within:
+                    known = within | {id(function)}
+                    if any(self._always_updates(x, known) for x in function.body):
+                        return True
+        return any(self._always_updates(x, within) for x in ast.iter_child_nodes(node))
+
     def steps_within(self, *nodes: ast.AST) -> bool:
         """Return whether a loop of these statements, or of functions that they call, makes
         steps."""

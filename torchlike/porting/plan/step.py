@@ -17,7 +17,7 @@ from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, captu
 from torchlike._jit.guards.keys import Numbers, signature, static_key
 from torchlike._runtime import compilation_cache, targets
 from torchlike._runtime.trees import flatten_arguments
-from torchlike.porting.plan import program_text, weightless
+from torchlike.porting.plan import program_text, schedulers, weightless
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
 from torchlike.porting.plan.topologies import Topology
@@ -49,6 +49,13 @@ class CapturedStep:
     flops: dict[str, int]
     seconds: float
 
+    @property
+    def updates(self) -> bool:
+        """Whether the step writes to parameters, rather than to their gradients alone."""
+        written = self.program.written
+        of_sources = zip(self.leaves, self.program.sources, strict=True)
+        return any(leaf.kind == "parameters" and source in written for leaf, source in of_sources)
+
 
 @dataclass(frozen=True)
 class CompiledStep:
@@ -71,13 +78,20 @@ class CompiledStep:
 
 
 def captured(
-    step: Callable[..., Any], args: Any, kwargs: Any, platform: str, partitions: int = 1
+    step: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    platform: str,
+    partitions: int = 1,
+    *,
+    has_run: bool = False,
 ) -> CapturedStep:
     """Capture a call of ``step`` for ``partitions`` devices of a platform: run it once eagerly,
-    so that the state which it makes at its first call exists, and then trace it.
+    so that the state which it makes at its first call exists, and then trace it. One that
+    ``has_run`` is only traced, which changes nothing.
 
     Where model and arguments are on the meta device, nothing is computed; otherwise the eager run
-    is a step like any other.
+    is a step like any other. Schedulers of learning rates are no part of what is traced.
 
     Raises:
       StepReadsValues: the step asks for the value of a tensor on the meta device.
@@ -86,16 +100,8 @@ def captured(
     if isinstance(step, JitFunction):
         step = step._fn
     name = getattr(step, "__qualname__", type(step).__name__)
-    try:
-        step(*args, **kwargs)
-    except (NotImplementedError, RuntimeError) as error:
-        if not any(words in str(error) for words in ABSENT_VALUES):
-            raise
-        raise StepReadsValues(
-            f"{name} reads the value of a tensor ({_place(error)}): a plan has none. Return the "
-            "tensor and read it outside of the step, or give a model and an example batch with "
-            "values (on the CPU instead of the meta device)"
-        ) from error
+    if not has_run:
+        run_once(step, args, kwargs)
     names = Names.collect()
     started = time.perf_counter()
     device, mapping = modes.current.device, devices.mapping()
@@ -103,7 +109,7 @@ def captured(
     modes.current.device = None
     devices.map_types({**dict.fromkeys(mapping, "cpu"), "meta": "cpu"})
     try:
-        with targets.platform(platform, partitions), weightless.cells():
+        with targets.platform(platform, partitions), weightless.cells(), schedulers.resting():
             call = _call(args, kwargs)
             tracer = FunctionTracer(step, name, Numbers(step, None, None, None))
             with capturing:
@@ -117,6 +123,21 @@ def captured(
         modes.current.device = device
         devices.map_types(mapping)
     return CapturedStep(name, program, inputs, flops, time.perf_counter() - started)
+
+
+def run_once(step: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Run a step eagerly. StepReadsValues where it asks for a value that a plan does not have."""
+    try:
+        step(*args, **kwargs)
+    except (NotImplementedError, RuntimeError) as error:
+        if not any(words in str(error) for words in ABSENT_VALUES):
+            raise
+        name = getattr(step, "__qualname__", type(step).__name__)
+        raise StepReadsValues(
+            f"{name} reads the value of a tensor ({_place(error)}): a plan has none. Return the "
+            "tensor and read it outside of the step, or give a model and an example batch with "
+            "values (on the CPU instead of the meta device)"
+        ) from error
 
 
 def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:

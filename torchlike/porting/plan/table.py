@@ -15,7 +15,7 @@ def show(plan: Plan, console: Console | None = None) -> None:
     console = console or Console()
     mesh = ", ".join(f"{name}={size}" for name, size in plan.mesh.items())
     console.print(
-        f"[bold]{plan.step}[/] on {plan.topology}: {plan.devices} x {plan.chip['title']}, "
+        f"[bold]{heading(plan)}[/] on {plan.topology}: {plan.devices} x {plan.chip['title']}, "
         f"mesh {mesh}"
     )
     for title, rows in sections(plan):
@@ -28,6 +28,11 @@ def show(plan: Plan, console: Console | None = None) -> None:
         console.print(table)
     console.print(verdict(plan))
     console.print(f"Figures of the chip: {plan.chip['source']}")
+
+
+def heading(plan: Plan) -> str:
+    """Return the step's name, and which of a loop's steps it is."""
+    return f"{plan.step}, the one that {plan.phase}" if plan.phase else plan.step
 
 
 def verdict(plan: Plan) -> str:
@@ -85,6 +90,36 @@ def sections(plan: Plan) -> list[tuple[str, list[tuple[str, str, str]]]]:
         ("Exchange of each device", exchange),
         ("A step takes at least", bounds),
     ]
+
+
+#: Heads of the table of a loop's steps.
+PHASES = ("step", "number", "memory", "operations", "exchanged", "at least")
+
+
+def show_phases(plans: Sequence[Plan], console: Console | None = None) -> None:
+    """Print the kinds of steps that one update takes."""
+    console = console or Console()
+    table = Table(title="The steps of an update", title_justify="left")
+    for name in PHASES:
+        table.add_column(name, justify="left" if name == "step" else "right")
+    for plan in plans:
+        table.add_row(*phase_row(plan))
+    console.print(table)
+    console.print(of_update(plans))
+
+
+def phase_row(plan: Plan) -> tuple[str, ...]:
+    _, memory, _, operations, exchanged, least, _ = advice_row(plan)
+    return (plan.phase, str(plan.steps), memory, operations, exchanged, least)
+
+
+def of_update(plans: Sequence[Plan]) -> str:
+    """Say what an update takes of all its steps, in a sentence."""
+    steps, least = sum(p.steps for p in plans), sum(p.steps * p.seconds for p in plans)
+    return (
+        f"An update takes {steps} steps, {seconds(least)} at least together; memory is that of the "
+        "largest."
+    )
 
 
 def show_advice(plans: Sequence[Plan], console: Console | None = None) -> None:

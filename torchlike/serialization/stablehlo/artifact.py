@@ -88,6 +88,8 @@ class Artifact:
     def __init__(self, about: dict[str, Any], forward: Any, backward: Any) -> None:
         self.about = about
         self.forward = forward
+        #: Forward as a function of JAX's, for who traces it anew; None of a program from a file.
+        self.evaluated: Callable[..., Any] | None = None
         self.backward = backward
         self._forward = jax.jit(forward.call)
         self._backward = None if backward is None else jax.jit(backward.call)
@@ -201,7 +203,8 @@ class Artifact:
         )
         bound = [c for _, c in constants]
         input_avals = [_aval(v) for v, _ in inputs]
-        forward = _exported(evaluator(split.forward, bound), input_avals, platforms)
+        evaluated = evaluator(split.forward, bound)
+        forward = _exported(evaluated, input_avals, platforms)
         backward = None
         if split.backward is not None:
             residuals = [_aval(v) for v in split.forward.outvars[n_forward:]]
@@ -229,7 +232,9 @@ class Artifact:
         capture.undo_python()
         run.outputs.cut()
         json.dumps(about)  # plain data, or a TypeError here rather than when it is saved
-        return cls(about, forward, backward)
+        made = cls(about, forward, backward)
+        made.evaluated = evaluated
+        return made
 
     # -- running -----------------------------------------------------------------------------------
 
