@@ -10,7 +10,7 @@ import copyreg
 import functools
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -25,7 +25,7 @@ from torchlike._core.storage import Storage, device_array
 from torchlike._core.tensor_values import PythonValues, StoredValues, whole_dict
 from torchlike._core.views import Geometry, View
 from torchlike._runtime.function_objects import copy_of
-from torchlike._runtime.shown_attributes import ShownAttributes
+from torchlike._runtime.shown_attributes import shown_attributes
 
 if TYPE_CHECKING:
     from torchlike._core.tape import AccumulateGrad
@@ -36,17 +36,6 @@ _storage _view _base _requires_grad _node _output_nr _grad _history _made_by _ac
 _inference _retained
 """
 FIELDS = frozenset(_FIELDS_TEXT.split())
-
-
-def _show_attributes(self: Tensor) -> ShownAttributes:
-    return ShownAttributes(whole_dict(self), FIELDS)
-
-
-def _replace_attributes(self: Tensor, attributes: Mapping[str, object]) -> None:
-    new = {name: v for name, v in attributes.items() if name not in FIELDS}
-    shown = _show_attributes(self)
-    shown.clear()
-    shown.update(new)
 
 
 class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
@@ -70,7 +59,7 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
     __array_priority__ = 1000
 
     #: What users have set on a tensor. `whole_dict` has the fields, too.
-    __dict__ = property(_show_attributes, _replace_attributes)  # type: ignore[assignment]
+    __dict__ = shown_attributes(whole_dict, FIELDS)  # type: ignore[assignment]
 
     _storage: Storage
     #: The chain of steps from the storage's array to this tensor; None for the whole.

@@ -7,7 +7,7 @@ Libraries carry what a user set on one tensor over to another by ``new.__dict__ 
 from __future__ import annotations
 
 import copy as copying
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 
@@ -76,3 +76,19 @@ class ShownAttributes(dict[str, Any]):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return dict, (dict(self),)
+
+
+def shown_attributes(whole: Callable[[Any], dict[str, Any]], hidden: Container[str]) -> Any:
+    """Return a class's ``__dict__``: of an object, whose attributes are those of ``whole(object)``,
+    it shows all that are not ``hidden``, and replaces these where it is assigned."""
+
+    def show(self: Any) -> ShownAttributes:
+        return ShownAttributes(whole(self), hidden)
+
+    def replace(self: Any, attributes: Mapping[str, Any]) -> None:
+        new = dict(attributes)
+        shown = show(self)
+        shown.clear()
+        shown.update(new)
+
+    return property(show, replace)

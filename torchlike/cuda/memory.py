@@ -145,14 +145,6 @@ def memory_snapshot(mempool_id: Any = None) -> Any:
     )
 
 
-def _record_memory_history(*args: Any, **kwargs: Any) -> None:
-    """Raise NotImplementedError: XLA records no allocations."""
-    raise NotImplementedError(
-        "torch.cuda.memory._record_memory_history: XLA records no history. Use instead: "
-        "jax.profiler.save_device_memory_profile(), or jax.profiler.trace() for its course."
-    )
-
-
 def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
     """Raise NotImplementedError: XLA lists no blocks."""
     memory_snapshot()

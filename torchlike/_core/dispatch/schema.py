@@ -168,14 +168,11 @@ def _str(value: object) -> str:
     return value
 
 
-_ONLY_INTS = frozenset((int,))
-
-
 def ints(value: Any) -> tuple[int, ...]:
     """Return a tuple of ints from a tuple, list, Size, array or integer tensor of ints."""
     if isinstance(value, (str, bytes, int)):
         raise TypeError
-    if isinstance(value, (tuple, list)) and _ONLY_INTS.issuperset(map(type, value)):
+    if isinstance(value, (tuple, list)) and set(map(type, value)) <= {int}:
         return tuple(value)
     return tuple(_int(v) for v in value)
 
