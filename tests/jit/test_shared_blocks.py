@@ -301,7 +301,15 @@ def test_the_whole_program_can_be_looked_at():
     assert len(program.jaxpr().in_avals) == len(program.avals)
 
 
-@pytest.mark.usefixtures("small_is_large")
+@pytest.fixture
+def hears_interruptions():
+    """What a shell starts in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("small_is_large", "hears_interruptions")
 def test_an_interruption_comes_when_the_outputs_are_delivered(monkeypatch):
     model, step, ids = training()
     compiled = torch.compile(step)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax import core
 
 from torchlike._core import cells, dtypes, errors, layouts, modes, views
 from torchlike._core.cells import KINDS
@@ -284,7 +285,7 @@ def _read_only(value: Array) -> np.ndarray:
         value = value.view()
         value.flags.writeable = False
         return value
-    if isinstance(value, jax.Array):
+    if isinstance(value, jax.Array) and not isinstance(value, core.Tracer):
         try:
             # Where its program failed, XLA's CPU backend would end the process in np.asarray.
             value.block_until_ready()

@@ -32,9 +32,14 @@ _asarray = np.asarray
 
 
 class Words:
-    """Says what the words of one program mean."""
+    """Says what the words of one program mean.
 
-    __slots__ = ("_name", "_sites", "waits")
+    Attributes:
+      in_parts: whether the program runs as several executables, so that a result may be there long
+        before the word.
+    """
+
+    __slots__ = ("_name", "_sites", "in_parts", "waits")
 
     def __init__(self, name: str, sites: Sequence[Site], waits: bool) -> None:
         """Keep ``sites``, what the numbers in a word stand for, and ``waits``: whether others may
@@ -42,6 +47,7 @@ class Words:
         self._name = name
         self._sites = sites
         self.waits = waits
+        self.in_parts = False
 
     def add(self, word: Any, undo: Callable[[], None] | None = None, is_over: bool = False) -> None:
         """Take the word of a call; ``is_over`` where another result of it has been waited for."""
@@ -75,14 +81,14 @@ def look(wait: bool = False, at_read: bool = False) -> None:
     """Raise the error of a word that is there; with ``wait``, of any that a call was asked for.
 
     ``at_read`` says that a value was just read on the host. The devices of one program end each by
-    itself, so the word of a program over several devices of the CPU may come after the value: it is
-    waited for.
+    itself, so the word of a program over several devices of the CPU may come after the value, and
+    so may that of a program that runs in parts: it is waited for.
     """
     are_many = len(queue) > _MOST
     while queue:
         word, words, _, is_over = queue[0]
         is_due = is_over or (are_many and len(queue) > _FEWER)
-        is_due = is_due or (at_read and len(word.sharding.device_set) > 1)
+        is_due = is_due or (at_read and (words.in_parts or len(word.sharding.device_set) > 1))
         if not (wait or word.is_ready() or (words.waits and is_due)):
             return
         try:

@@ -58,6 +58,12 @@ KNOWN = {
     "record_stream": "refused, whatever it is given",
     "resize": "refused, whatever it is given",
     "resize_as": "PyTorch's Python method calls it tensor, too",
+    **dict.fromkeys(
+        (f"_validate_sparse_{kind}_tensor_args" for kind in ("bsc", "bsr", "csc", "csr")),
+        "without check_pinning: nothing is pinned",
+    ),
+    "_validate_sparse_compressed_tensor_args": "without check_pinning: nothing is pinned",
+    "_grouped_mm": "torch.nn.functional.grouped_mm under another name",
     "_has_compatible_shallow_copy_type": "by position: `from` is a keyword of Python's",
 }
 

@@ -246,6 +246,10 @@ class Pending:
         compilation = program.compiling(inputs)
         self.record.equations = program.cost.equations
         compilation.note(self.record)
+        if compilation.shared:
+            for words in (program.words, program.gradient.words):
+                if words is not None:
+                    words.in_parts = True
         return program, compilation
 
     def _compile(self, name: str) -> None:
