@@ -16,6 +16,7 @@ import byte_code  # noqa: F401  # isort: skip - before this package is imported
 
 import jax
 import pytest
+from jax import monitoring
 
 from torchlike._core import overrides
 from torchlike._extensions.overrides import code_exchange
@@ -186,3 +187,17 @@ def compiled_at_once():
     a result into the memory of an operand."""
     with set_first_calls("compiled"):
         yield
+
+
+@pytest.fixture
+def compilations():
+    """Collect the events of XLA's compilations."""
+    seen = []
+
+    def listener(event, *_, **__):
+        if "backend_compile" in event:
+            seen.append(event)
+
+    monitoring.register_event_duration_secs_listener(listener)
+    yield seen
+    monitoring.unregister_event_duration_listener(listener)

@@ -20,7 +20,7 @@ def _refused(*args, **kwargs):
 
 
 class _Refusing:
-    """A compiled form that no device has the memory for."""
+    """Stand for a compiled form that no device has the memory for."""
 
     __call__ = by_numpy = _refused
 

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import monitoring
 
 import torchlike as torch
 from torchlike._runtime.first_calls.settings import set_first_calls
@@ -346,20 +345,6 @@ def test_transforms_take_them():
     assert torch.func.grad(lambda v: (v * w).sum())(w).tolist() == w.tolist()
     _, tangent = torch.func.jvp(lambda v: v * w, (w,), (torch.ones(2),))
     assert tangent.tolist() == w.tolist()
-
-
-@pytest.fixture
-def compilations():
-    """The events of XLA's compilations."""
-    seen = []
-
-    def listener(event, *_, **__):
-        if "backend_compile" in event:
-            seen.append(event)
-
-    monitoring.register_event_duration_secs_listener(listener)
-    yield seen
-    monitoring.unregister_event_duration_listener(listener)
 
 
 def test_a_jitted_function_is_compiled_once_for_both_kinds(compilations):

@@ -93,7 +93,7 @@ class Decoder(nn.Module):
 
 
 class Last(nn.Module):
-    """The last state of a recurrent layer."""
+    """Gives the last state of a recurrent layer."""
 
     def __init__(self):
         super().__init__()

@@ -247,7 +247,7 @@ def test_a_batch_of_any_size(name, tmp_path):
 
 
 def test_a_sequence_of_any_length_is_in_the_file():
-    """Which IREE does not compile yet: it lacks gathers of dynamic sizes."""
+    """Gathers, which IREE does not compile yet where sizes are dynamic."""
     model = nn.Sequential(nn.Embedding(11, 4), nn.Linear(4, 3), nn.Softmax(-1)).eval()
     tokens = torch.zeros(2, 5, dtype=torch.long)
     shapes = ({0: Dim("n"), 1: Dim("t", max=128)},)

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import monitoring
 
 import torchlike as torch
 from torchlike import nn
@@ -38,20 +37,6 @@ def small_is_large(monkeypatch):
     monkeypatch.setattr(SharedBlocksCost, "whole_begins", property(lambda self: 1))
     monkeypatch.setattr(SharedBlocksCost, "whole_from", property(lambda self: 3))
     monkeypatch.setattr(cutting, "_LEAST_TURN", 1)
-
-
-@pytest.fixture
-def compilations():
-    """The events of XLA's compilations."""
-    seen = []
-
-    def listener(event, *_, **__):
-        if "backend_compile" in event:
-            seen.append(event)
-
-    monitoring.register_event_duration_secs_listener(listener)
-    yield seen
-    monitoring.unregister_event_duration_listener(listener)
 
 
 def stack(layers, donated=2):
@@ -303,7 +288,7 @@ def test_the_whole_program_can_be_looked_at():
 
 @pytest.fixture
 def hears_interruptions():
-    """What a shell starts in the background ignores SIGINT."""
+    """Hear SIGINT, which a shell has what it starts in the background ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -9,7 +9,7 @@ import torchlike as torch
 
 
 class Noted:
-    """What is no tensor, and has a ``__dict__`` of its own."""
+    """Has a ``__dict__`` of its own, and is no tensor."""
 
 
 class Tagged(Noted, torch.Tensor):

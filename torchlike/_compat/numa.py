@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class AffinityMode(enum.StrEnum):
-    """To what a process is bound."""
+    """Names what a process is bound to."""
 
     NODE = "node"
     SOCKET = "socket"
@@ -18,7 +18,7 @@ class AffinityMode(enum.StrEnum):
 
 @dataclass(frozen=True)
 class NumaOptions:
-    """What a launcher is told of binding."""
+    """Tells a launcher how to bind."""
 
     affinity_mode: AffinityMode
     should_fall_back_if_binding_fails: bool = False

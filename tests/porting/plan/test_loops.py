@@ -164,7 +164,7 @@ def test_an_update_by_hand(tmp_path):
 
 
 def test_values_that_are_only_kept_or_shown_are_left_out(tmp_path):
-    """What a step goes by stays, and what that is made of."""
+    """Hold that what a step goes by stays, and what that is made of."""
     kept = """
         for x in [1]:
             last = norm.item()
