@@ -72,7 +72,7 @@ class OrderedSet(MutableSet[_T]):
 
     def difference(self, *others: Iterable[_T]) -> OrderedSet[_T]:
         """Return a set of the items that no other has."""
-        gone = {item for other in others for item in other}
+        gone = set().union(*others)
         return OrderedSet(item for item in self if item not in gone)
 
     def difference_update(self, *others: Iterable[_T]) -> None:
@@ -86,9 +86,8 @@ class OrderedSet(MutableSet[_T]):
 
     def issubset(self, other: Iterable[Any]) -> bool:
         """Return whether the other has all items."""
-        theirs = set(other)
-        return all(item in theirs for item in self)
+        return set(self) <= set(other)
 
     def issuperset(self, other: Iterable[Any]) -> bool:
         """Return whether this has all items of the other."""
-        return all(item in self for item in other)
+        return set(other) <= set(self)

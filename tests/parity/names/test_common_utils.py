@@ -115,3 +115,14 @@ def test_tolerances_that_are_given():
         case.assertEqual(t.tensor(1.0), t.tensor(1.5))
         with pytest.raises(AssertionError, match="hello"):
             case.assertEqual(t.tensor(1.0), t.tensor(3.0), "hello")
+
+
+@pytest.mark.parametrize("t", BOTH)
+def test_what_is_within_a_container_is_compared_as_exactly(t):
+    case = type("Case", (utils(t).TestCase,), {"runTest": lambda self: None})()
+    rows, columns = t.ones(2, 3), t.ones(3, 2).t()
+    case.assertEqual([{"a": rows}], [{"a": columns}])
+    with pytest.raises(AssertionError):
+        case.assertEqual([{"a": rows}], [{"a": columns}], exact_stride=True)
+    case.assertNotEqual([rows], [rows + 1], atol=0.5, rtol=0)
+    case.assertEqual([rows], [rows + 1], atol=1.5, rtol=0)

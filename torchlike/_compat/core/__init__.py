@@ -192,9 +192,7 @@ def _jit_set_profiling_executor(value: bool) -> bool:
     return True
 
 
-def _jit_set_profiling_mode(value: bool) -> bool:
-    """Return True, the setting before."""
-    return True
+_jit_set_profiling_mode = _jit_set_profiling_executor
 
 
 def _jit_set_texpr_fuser_enabled(value: bool) -> None:

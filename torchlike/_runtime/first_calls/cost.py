@@ -69,9 +69,8 @@ _XLA_WORK, _XLA_EQUATION = 1.2, 5e3
 _BLOCKS_SHARE, _WORTH_WHOLE = 0.7, 0.1
 #: Operations of the smallest program that XLA hands to another thread, and what that takes.
 #: Processor time (that of Python's thread) of a layer norm of 64 and 384 elements: 17 µs (17) and
-#: 51 (21), of a gelu 9 (9) and 33 (11). By the clock, of 1,024 to 6,400 elements in 11 ops: up to
-#: this figure none is slower than with 0 (exp 10.8 µs, then 3.9); with 5e4 a gelu of 1,024 takes 32
-#: µs for 14, a softmax of 4,096 26 for 21.
+#: 51 (21), of a gelu 9 (9) and 33 (11). By the clock none of 11 ops is slower for it, and an exp of
+#: 1,024 takes 3.9 µs for 10.8; with 5e4 a gelu of 1,024 took 32 for 14, a softmax of 4,096 26.
 _AT_ONCE = 1000
 _HANDING_OVER = 3.5e4
 #: Equations whose work is not the size of their arrays, or nobody knows it.

@@ -54,9 +54,8 @@ def _read(eqn: Any, read: set[Any], value: Callable[[Any], int]) -> Iterator[Any
     inside = called(eqn)
     if inside is not None:
         counted = read_whole(inside[0], value)
-        for v, inner in zip(eqn.invars, inside[0].invars, strict=True):
-            if inner in counted and not is_literal(v):
-                yield v
+        pairs = zip(eqn.invars, inside[0].invars, strict=True)
+        yield from (v for v, inner in pairs if inner in counted and not is_literal(v))
         return
     matrix = of_one_row(eqn, value)
     for i, v in enumerate(eqn.invars):

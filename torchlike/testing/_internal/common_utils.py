@@ -4,6 +4,7 @@ arguments."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import sys
 import unittest
@@ -15,7 +16,7 @@ import numpy as np
 
 from torchlike._core import dtypes
 from torchlike._ops.creation.from_data import as_tensor
-from torchlike.random import get_rng_state, manual_seed, set_rng_state
+from torchlike.random import fork_rng, manual_seed
 from torchlike.tensor import Tensor
 from torchlike.testing._internal.parametrized import (
     instantiate_parametrized_tests,
@@ -57,14 +58,9 @@ def set_rng_seed(seed: int | None = None) -> None:
     np.random.seed(seed)
 
 
-@contextlib.contextmanager
-def freeze_rng_state() -> Iterator[None]:
-    """Put PyTorch's generator back where it was when the block ends."""
-    before = get_rng_state()
-    try:
-        yield
-    finally:
-        set_rng_state(before)
+def freeze_rng_state() -> contextlib.AbstractContextManager[None]:
+    """Put PyTorch's generators back where they were when the block ends."""
+    return fork_rng()
 
 
 @contextlib.contextmanager
@@ -133,31 +129,32 @@ class TestCase(unittest.TestCase):
                 msg=None if msg is None else lambda generated: f"{generated}\n{msg}",
             )
             return
-        options = {"atol": atol, "rtol": rtol, "equal_nan": equal_nan, "exact_dtype": exact_dtype}
+        again = functools.partial(
+            self.assertEqual,
+            msg=msg,
+            atol=atol,
+            rtol=rtol,
+            equal_nan=equal_nan,
+            exact_dtype=exact_dtype,
+            exact_device=exact_device,
+            exact_layout=exact_layout,
+            exact_stride=exact_stride,
+        )
         if isinstance(x, Mapping) and isinstance(y, Mapping):
             super().assertEqual(x.keys(), y.keys(), msg)
             for key in x:
-                self.assertEqual(x[key], y[key], msg, **options)
+                again(x[key], y[key])
         elif _is_sequence(x) and _is_sequence(y):
             super().assertEqual(len(x), len(y), msg)
             for one, other in zip(x, y, strict=True):
-                self.assertEqual(one, other, msg, **options)
+                again(one, other)
         else:
             super().assertEqual(x, y, msg)
 
-    def assertNotEqual(  # type: ignore[override]
-        self,
-        x: Any,
-        y: Any,
-        msg: Any = None,
-        *,
-        atol: float | None = None,
-        rtol: float | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Raise AssertionError where ``assertEqual`` does not."""
+    def assertNotEqual(self, x: Any, y: Any, msg: Any = None, **kwargs: Any) -> None:  # type: ignore[override]
+        """Raise AssertionError where ``assertEqual``, which has the keywords, does not."""
         with self.assertRaises(AssertionError, msg=msg):
-            self.assertEqual(x, y, msg, atol=atol, rtol=rtol, **kwargs)
+            self.assertEqual(x, y, msg, **kwargs)
 
     def assertEqualIgnoreType(self, *args: Any, **kwargs: Any) -> None:
         """Do ``assertEqual`` whatever the dtypes are."""
