@@ -25,6 +25,7 @@ DRAWS = {
     "log_normal_": lambda x: x + torch.empty(4, 8, **on).log_normal_(),
     "cauchy_": lambda x: x + torch.empty(4, 8, **on).cauchy_().clamp(-1, 1),
     "randperm": lambda x: x[torch.randperm(4, **on)],
+    "poisson, gamma": lambda x: x + torch.poisson(torch._standard_gamma(torch.ones(8, **on))),
 }
 
 def all_of(jaxpr):
@@ -33,7 +34,6 @@ def all_of(jaxpr):
         for inner in subjaxprs(eqn):
             yield from all_of(inner)
 
-told = []
 for name, draw in DRAWS.items():
     model = nn.Linear(8, 8).to("cuda")
     optimizer, x = torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(4, 8, **on)
@@ -58,15 +58,11 @@ for name, draw in DRAWS.items():
         for aval, source in zip(program.avals, program.sources)
         if isinstance(source, PerCallValue)
     ]
-    if crossing or not given or max(given) > 16:
-        told.append(name)
     assert not crossing, name
-print(len(DRAWS), *told)
+    assert given and max(given) <= 16, name
 """
 
 
-def test_ten_training_steps_take_no_random_number_from_the_host():
+def test_training_steps_take_no_random_number_from_the_host():
     done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    # Equal keys are shuffled one after the other: the permutation is computed on the host.
-    assert done.stdout.split() == ["11", "randperm"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import pickle
 
@@ -51,15 +52,15 @@ KNOWN = [
 def test_philox_is_that_of_the_paper(counter, key, words):
     state = [np.array([c], np.uint32) for c in counter]
     with np.errstate(over="ignore"):
-        found = philox._philox(philox.FourWords(*state), *map(np.uint32, key))
+        found = philox.encrypted(philox.FourWords(*state), *map(np.uint32, key))
     assert [int(word[0]) for word in found] == list(words)
 
 
 def test_calls_are_counted_in_64_bits():
     key = philox.key_of(1 << 40, 4 * ((1 << 32) - 1))
-    here = philox.words_by_numpy(key, np.zeros(2, np.uint32), np.arange(2, dtype=np.uint32))
+    here = philox.words(key, np.zeros(2, np.uint32), np.arange(2, dtype=np.uint32))
     later = philox.key_of(1 << 40, 4 << 32)
-    there = philox.words_by_numpy(later, np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+    there = philox.words(later, np.zeros(1, np.uint32), np.zeros(1, np.uint32))
     assert here.w[1] == there.w[0] != here.w[0]
 
 
@@ -74,7 +75,7 @@ def test_threads_go_over_a_tensor(card, n, unroll, passes):
     words, place = grid.drawn(philox.key_of(5, 0))
     index = np.arange(n)
     turn, thread = index // grid.threads, index % grid.threads
-    each = philox.words_by_numpy(
+    each = philox.words(
         philox.key_of(5, 0), thread.astype(np.uint32), (turn // unroll).astype(np.uint32)
     )
     np.testing.assert_array_equal(np.asarray(words.z), each.z)
@@ -107,9 +108,7 @@ def test_neighbours_of_dropout_share_a_call(card, width):
     thread, turn = np.arange(n) // width % 256, np.arange(n) // width // 256
     place = np.arange(n) % width
     call = turn * max(width // 4, 1) + place // 4
-    each = philox.words_by_numpy(
-        philox.key_of(3, 0), thread.astype(np.uint32), call.astype(np.uint32)
-    )
+    each = philox.words(philox.key_of(3, 0), thread.astype(np.uint32), call.astype(np.uint32))
     word = np.choose(place % 4, each)
     np.testing.assert_array_equal(mask, (word.astype(np.float32) * 2.0**-32 + 2.0**-33) < 0.5)
 
@@ -226,7 +225,21 @@ DRAWS = {
     "transposed": lambda g: torch.empty(2, 3).t().exponential_(2.0, generator=g),
     "multinomial again": lambda g: torch.multinomial(torch.ones(5), 7, True, generator=g),
     "randperm": lambda g: torch.randperm(5, generator=g),
+    "poisson": lambda g: torch.poisson(torch.tensor([0.5, 20.0, 300.0, 5000.0]), generator=g),
+    "gamma": lambda g: torch._standard_gamma(torch.tensor([0.5, 20.0]), generator=g),
 }
+
+
+def test_rates_of_poisson_are_checked():
+    """By the program too; a dtype that is no floating point before."""
+    g = on(5)
+    compiled = torch.compile(lambda rate: torch.poisson(rate, generator=g))
+    for draw in (lambda rate: torch.poisson(rate, generator=g), compiled):
+        for rate in (-1.0, float("nan")):
+            with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
+                draw(torch.tensor([rate])).tolist()
+    with pytest.raises(NotImplementedError, match="\"poisson_cuda\" not implemented for 'Long'"):
+        torch.poisson(torch.ones(2, dtype=torch.int64), generator=g)
 
 
 def test_programs_draw_as_eager_code_does():
@@ -283,22 +296,38 @@ def test_examples_of_a_vmap_draw_together():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_moments(dtype):
     """Of 40,000 numbers each, within five deviations of the estimate; the seed is fixed."""
-    n, g = 40_000, on(2024)
-    x, full = torch.empty(n, dtype=dtype), lambda rate: torch.full((n,), rate, dtype=dtype)
+    g, x = on(2024), torch.empty(40_000, dtype=dtype)
     made = {
         "uniform": (x.uniform_(-1, 3, generator=g).clone(), 1, 4 / 12**0.5),
         "normal": (x.normal_(2, 3, generator=g).clone(), 2, 3),
         "exponential": (x.exponential_(2, generator=g).clone(), 0.5, 0.5),
         "geometric": (x.geometric_(0.25, generator=g).clone(), 4, 12**0.5),
         "bernoulli": (x.bernoulli_(0.2, generator=g).clone(), 0.2, 0.4),
+    }
+    _check_moments(made)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, pytest.param(torch.float64, marks=pytest.mark.full)]
+)
+def test_moments_of_what_is_drawn_until_accepted(dtype):
+    n, g = 40_000, on(2024)
+    full = functools.partial(torch.full, (n,), dtype=dtype)
+    made = {
         "poisson": (torch.poisson(full(7.0), generator=g), 7, 7**0.5),
+        "middle poisson": (torch.poisson(full(90.0), generator=g), 90, 90**0.5),
         "large poisson": (torch.poisson(full(1e4), generator=g), 1e4, 100),
+        "binomial": (torch.binomial(full(20.0), full(0.3), generator=g), 6, 4.2**0.5),
         "gamma": (torch._standard_gamma(full(3.0), generator=g), 3, 3**0.5),
         "small gamma": (torch._standard_gamma(full(0.3), generator=g), 0.3, 0.3**0.5),
     }
+    _check_moments(made)
+
+
+def _check_moments(made):
     for name, (values, mean, deviation) in made.items():
         values = values.double().numpy()
-        assert abs(values.mean() - mean) < 5 * deviation / n**0.5, name
+        assert abs(values.mean() - mean) < 5 * deviation / len(values) ** 0.5, name
         assert abs(values.std() / deviation - 1) < 0.05, name
 
 
@@ -316,7 +345,8 @@ def test_integers_and_choices_are_even():
 def test_equal_keys_of_a_permutation_are_shuffled():
     keys = np.array([3, 1, 3, 3, 0], np.int32)
     key = philox.key_of(4, 0)
-    orders = {tuple(permutation.by_keys(keys, 10, philox.key_of(s, 0))) for s in range(40)}
+    shuffled = jax.jit(lambda key: permutation.by_keys(jnp.asarray(keys), 10, key))
+    orders = {tuple(shuffled(philox.key_of(s, 0)).tolist()) for s in range(40)}
     assert {order[:2] for order in orders} == {(4, 1)}
     assert {order[2:] for order in orders} == {
         (0, 2, 3),
@@ -326,7 +356,7 @@ def test_equal_keys_of_a_permutation_are_shuffled():
         (3, 0, 2),
         (3, 2, 0),
     }
-    assert sorted(permutation.by_keys(keys, 32, key)) == list(range(5))
+    assert sorted(permutation.by_keys(jnp.asarray(keys), 32, key).tolist()) == list(range(5))
 
 
 def test_an_engine_is_marked_and_goes_back():

@@ -42,18 +42,7 @@ def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
       RuntimeError: two dtypes.
       NotImplementedError: a half dtype.
     """
-    for what, values in (("count", count), ("prob", prob)):
-        if values.dtype not in FLOATS:
-            raise ValueError(
-                f"binomial only supports floating-point dtypes for {what}, got: "
-                f"{scalar_type(values.dtype)}"
-            )
-    if count.dtype != prob.dtype:
-        raise RuntimeError(
-            f"Found dtype {scalar_type(prob.dtype)} but expected {scalar_type(count.dtype)}"
-        )
-    if count.dtype not in (FLOAT32, FLOAT64):
-        raise not_implemented("binomial_cpu", count.dtype)
+    check_dtypes(count.dtype, prob.dtype, "binomial_cpu")
     counts, probs = np.broadcast_arrays(count, prob)
     if np.isnan(counts).any():
         raise ValueError("binomial expects every count to be a number, but one is nan")
@@ -61,6 +50,20 @@ def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
     pairs = zip(counts.ravel().tolist(), probs.ravel().tolist(), strict=True)
     values = [_sample(engine, n, p, fit) for n, p in pairs]
     return np.array(values, count.dtype).reshape(counts.shape)
+
+
+def check_dtypes(count: np.dtype, prob: np.dtype, kernel: str) -> None:
+    """Refuse dtypes as `binomial` says; ``kernel`` is what PyTorch names for a half dtype."""
+    for what, dtype in (("count", count), ("prob", prob)):
+        if dtype not in FLOATS:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {what}, got: "
+                f"{scalar_type(dtype)}"
+            )
+    if count != prob:
+        raise RuntimeError(f"Found dtype {scalar_type(prob)} but expected {scalar_type(count)}")
+    if count not in (FLOAT32, FLOAT64):
+        raise not_implemented(kernel, count)
 
 
 def _to_float32(x: float) -> float:

@@ -14,6 +14,9 @@ from torchlike.random.arithmetic import c_log, cast
 from torchlike.random.checks import FLOATS, not_implemented
 from torchlike.random.engine import Engine, atomic, by_engine
 
+#: What is said of a negative rate.
+NO_RATE = "invalid Poisson rate, expected rate to be non-negative"
+
 _INT64_MIN = -(1 << 63)
 
 
@@ -33,7 +36,7 @@ def poisson(engine: Engine, rate: np.ndarray) -> np.ndarray:
         raise not_implemented("poisson_cpu", rate.dtype)
     rates = rate.astype(np.float64).ravel().tolist()
     if not all(r >= 0.0 for r in rates):
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        raise RuntimeError(NO_RATE)
     counts = [_large(engine, r) if r >= 10.0 else _small(engine, r) if r else 0 for r in rates]
     return cast(np.array(counts, np.int64), rate.dtype).reshape(rate.shape)
 

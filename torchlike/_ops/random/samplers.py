@@ -1,6 +1,7 @@
 """Draws whose parameters are tensors: poisson, binomial, gamma, Dirichlet.
 
-How many numbers an element takes depends on its parameters, so these are looked at on the host.
+How many numbers an element takes depends on its parameters: for the CPU's generator these are
+looked at on the host, for a GPU's nothing leaves the program.
 """
 
 from __future__ import annotations
@@ -15,20 +16,26 @@ from jax import lax
 from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, require_tensor
 from torchlike._extensions.meta import MetaArray
-from torchlike._ops.random.sampling import by_values, draw
+from torchlike._ops.random.sampling import by_values, draw, source_of
+from torchlike._ops.value_checks import refuse_tensor
 from torchlike.random import fills
 from torchlike.random.engine import Engine
+from torchlike.random.poisson import NO_RATE
 from torchlike.tensor import Tensor, wrap
 
 
 def _drawn(
     name: str, fill: Callable[..., np.ndarray], *parameters: Tensor, generator: Any = None
 ) -> Tensor:
+    is_of_gpu = source_of(generator, parameters[0]).is_of_gpu
+
+    def value(t: Tensor) -> Any:
+        if is_of_gpu:
+            return t.detach()._read()
+        return np.asarray(t.detach()._value(name, "draw outside the jit and pass the sample in"))
+
     def sample(*parameters: Tensor) -> Tensor:
-        values = [
-            np.asarray(t.detach()._value(name, "draw outside the jit and pass the sample in"))
-            for t in parameters
-        ]
+        values = [value(t) for t in parameters]
 
         def numbers(engine: Engine) -> np.ndarray:
             return fill(engine, *values)
@@ -36,6 +43,10 @@ def _drawn(
         return wrap(draw(generator, numbers, parameters[0]))
 
     return by_values(sample, *parameters)
+
+
+def _is_no_rate(rates: Any) -> Any:
+    return ~(rates >= 0)
 
 
 @op("poisson_sample", namespaces=(), method=False, needs="nothing", grad_name="PoissonBackward0")
@@ -48,11 +59,14 @@ def poisson_sample(input: Input, sample: Input):
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Draw a Poisson count for each rate in ``input``, in its shape and dtype.
 
-    RuntimeError for a negative rate; NotImplementedError for integers; JitCaptureError under a jit.
+    RuntimeError for a negative rate; NotImplementedError for integers; for the CPU's generator
+    JitCaptureError under a jit.
     """
     require_tensor(input, "poisson")
     if input.is_meta:
         return poisson_sample(input, wrap(MetaArray(input.shape, input.dtype.numpy)))
+    if source_of(generator, input).is_of_gpu and input.is_floating_point():
+        refuse_tensor(input.detach(), _is_no_rate, RuntimeError, NO_RATE)
     return poisson_sample(input, _drawn("poisson", fills.poisson, input, generator=generator))
 
 
@@ -61,8 +75,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Draw the number of successes in ``count`` trials of probability ``prob``, which broadcast
     together.
 
-    ValueError and RuntimeError for dtypes that are not floating or not the same; JitCaptureError
-    under a jit.
+    ValueError and RuntimeError for dtypes that are not floating or not the same; for the CPU's
+    generator JitCaptureError under a jit.
     """
     require_tensor(count, "binomial", "count")
     require_tensor(prob, "binomial", "prob", 2)
@@ -96,7 +110,8 @@ def standard_gamma_sample(input: Input, sample: Input):
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Draw a Gamma(alpha, 1) value for each concentration in ``input``; differentiable.
 
-    NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
+    NotImplementedError for other dtypes than float32 and float64; for the CPU's
+    generator JitCaptureError under a jit.
     """
     if input.is_meta:
         return standard_gamma_sample(input, wrap(MetaArray(input.shape, input.dtype.numpy)))
@@ -114,6 +129,7 @@ def _standard_gamma_grad(input: Input, output: Input):
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Draw a point of the simplex for each row of concentrations.
 
-    NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
+    NotImplementedError for other dtypes than float32 and float64; for the CPU's
+    generator JitCaptureError under a jit.
     """
     return _drawn("_sample_dirichlet", fills.dirichlet, input, generator=generator)

@@ -164,7 +164,7 @@ def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
     engine = source.engine
     if capture is not None:
         source.to_be_undone()
-        return fill(_InProgram(engine, lambda getter, example: capture.per_call_value(getter)))
+        return fill(_InProgram(engine, capture.per_call_value))
     if _is_staged():
         return fill(_InProgram(engine, _called_back))
     made = fill(engine)
@@ -173,16 +173,14 @@ def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
     return made
 
 
-def _called_back(getter: Callable[[], Any], example: Callable[[], Any]) -> Any:
+def _called_back(getter: Callable[[], Any]) -> Any:
     _refuse_within_jax_function()
-    like = example()
-    return io_callback(getter, jax.ShapeDtypeStruct(like.shape, like.dtype))
+    return io_callback(getter, jax.ShapeDtypeStruct((4,), np.uint32))
 
 
 class _InProgram:
-    """A GPU's stream within a program: what is taken from it is an operand, which
-    ``provide(getter, example)`` makes of a function that is called at each run. ``example()`` has
-    the shape and dtype of what that gives, and moves nothing."""
+    """A GPU's stream within a program: a key that is taken from it is an operand, which
+    ``provide(getter)`` makes of a function that is called at each run."""
 
     __slots__ = ("_engine", "_provide", "lock")
 
@@ -193,13 +191,7 @@ class _InProgram:
 
     def take(self, increment: int) -> Any:
         """Return the key of the next numbers, as ``PhiloxEngine.take``."""
-        return self._provide(lambda: self._engine.take(increment), lambda: np.empty(4, np.uint32))
-
-    def on_host(self, numbers: Callable[[Any], Any]) -> Any:
-        """Return ``numbers(engine)``, computed on the host before each run."""
-        return self._provide(
-            lambda: self._engine.on_host(numbers), lambda: numbers(self._engine.copy())
-        )
+        return self._provide(lambda: self._engine.take(increment))
 
 
 def _is_staged() -> bool:

@@ -14,7 +14,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike.random.checks import FLOAT32, FLOAT64, not_implemented, number
+from torchlike.random.binomial import check_dtypes
+from torchlike.random.checks import FLOAT32, FLOAT64, FLOATS, not_implemented, number
 from torchlike.random.cuda import permutation, rejection, samplers
 from torchlike.random.cuda.layout import PER_CALL, Grid, grid, pieces
 from torchlike.random.cuda.samplers import Sampler, run, work_dtype
@@ -167,16 +168,13 @@ def multinomial_units(stream: WordStream, rows: int, samples: int) -> Any:
 
 @_fill
 def randperm(stream: WordStream, n: int, dtype: np.dtype) -> Any:
-    """Return a permutation of 0 ... n - 1, shape (n,): sorted by random keys, on the host."""
+    """Return a permutation of 0 ... n - 1, shape (n,): sorted by random keys."""
     if n == 0:
         return np.empty(0, dtype)
-
-    def drawn(engine: WordStream) -> np.ndarray:
-        whole, bits = grid(n, 2), permutation.bits_of_keys(n)
-        keys = permutation.random_keys(engine.take(whole.increment), whole, bits)
-        return permutation.by_keys(keys, bits, engine.take(n)).astype(dtype)
-
-    return stream.on_host(drawn)
+    whole, bits = grid(n, 2), permutation.bits_of_keys(n)
+    with stream.lock:
+        keys = stream.take(whole.increment), stream.take(n)
+    return run(permutation.permutation, (whole, bits), *keys).astype(dtype)
 
 
 @_fill
@@ -195,24 +193,37 @@ def rrelu_slopes(stream: WordStream, x: np.ndarray, lower: float, upper: float) 
 
 
 @_fill
-def poisson(stream: WordStream, rate: np.ndarray) -> Any:
-    """Poisson counts for rates."""
-    return stream.on_host(lambda engine: rejection.poisson(engine.take(20), rate))
+def poisson(stream: WordStream, rate: Any) -> Any:
+    """Poisson counts for rates, whose values the caller has checked. NotImplementedError for a
+    dtype that is not floating point."""
+    if rate.dtype not in FLOATS:
+        raise not_implemented("poisson_cuda", rate.dtype)
+    return run(rejection.poisson, (), stream.take(20), rate.ravel()).reshape(rate.shape)
 
 
 @_fill
-def standard_gamma(stream: WordStream, alpha: np.ndarray) -> Any:
-    """Gamma values for concentrations."""
-    return stream.on_host(lambda engine: rejection.standard_gamma(engine.take(10), alpha))
+def standard_gamma(stream: WordStream, alpha: Any) -> Any:
+    """Gamma values for concentrations. NotImplementedError for a dtype other than float32 and
+    float64."""
+    _check_gamma(alpha)
+    return run(rejection.standard_gamma, (), stream.take(10), alpha.ravel()).reshape(alpha.shape)
 
 
 @_fill
-def dirichlet(stream: WordStream, alpha: np.ndarray) -> Any:
-    """Points of the simplex for rows of concentrations."""
-    return stream.on_host(lambda engine: rejection.dirichlet(engine.take(10), alpha))
+def dirichlet(stream: WordStream, alpha: Any) -> Any:
+    """Points of the simplex for rows of concentrations. Raises as `standard_gamma`."""
+    _check_gamma(alpha)
+    return run(rejection.dirichlet, (), stream.take(10), alpha)
+
+
+def _check_gamma(alpha: Any) -> None:
+    if alpha.dtype not in (FLOAT32, FLOAT64):
+        raise not_implemented("gamma_cuda", alpha.dtype)
 
 
 @_fill
-def binomial(stream: WordStream, count: np.ndarray, prob: np.ndarray) -> Any:
-    """Numbers of successes: of the CPU's sampler, begun by this stream, not those of a GPU."""
-    return stream.on_host(lambda engine: rejection.binomial(engine.take(42), count, prob))
+def binomial(stream: WordStream, count: Any, prob: Any) -> Any:
+    """Numbers of successes: not those of a GPU. Raises for dtypes as the CPU's does."""
+    check_dtypes(count.dtype, prob.dtype, "binomial_cuda")
+    count, prob = jnp.broadcast_arrays(count, prob)
+    return run(rejection.binomial, (), stream.take(42), count, prob)

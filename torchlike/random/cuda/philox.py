@@ -40,22 +40,16 @@ def words(key: Any, thread: Any, call: Any) -> FourWords:
     thread, call = jnp.broadcast_arrays(
         jnp.asarray(thread, np.uint32), jnp.asarray(call, np.uint32)
     )
-    return _at(jnp.asarray(key), thread, call)
-
-
-def words_by_numpy(key: np.ndarray, thread: np.ndarray, call: np.ndarray) -> FourWords:
-    """Return what `words` does, of NumPy arrays of one shape, by NumPy."""
-    with np.errstate(over="ignore"):
-        return _at(key, thread, call)
-
-
-def _at(key: Any, thread: Any, call: Any) -> FourWords:
+    key = jnp.asarray(key)
     low = call + key[2]
     carried = (low < call).astype(np.uint32)
-    return _philox(FourWords(low, key[3] + carried, thread, thread * np.uint32(0)), key[0], key[1])
+    return encrypted(
+        FourWords(low, key[3] + carried, thread, jnp.zeros_like(thread)), key[0], key[1]
+    )
 
 
-def _philox(counter: FourWords, k0: Any, k1: Any) -> FourWords:
+def encrypted(counter: FourWords, k0: Any, k1: Any) -> FourWords:
+    """Return the four words of a counter, under the two words of a key."""
     c0, c1, c2, c3 = counter
     for _ in range(_ROUNDS):
         high0, low0 = _product(c0, _MULTIPLIERS[0])
@@ -67,7 +61,4 @@ def _philox(counter: FourWords, k0: Any, k1: Any) -> FourWords:
 
 def _product(a: Any, multiplier: np.uint32) -> tuple[Any, Any]:
     """Return the high and the low half of the product of 64 bits."""
-    if isinstance(a, np.ndarray):
-        product = a.astype(np.uint64) * np.uint64(multiplier)
-        return (product >> np.uint64(32)).astype(np.uint32), product.astype(np.uint32)
     return lax.mulhi(a, jnp.full_like(a, multiplier)), a * multiplier

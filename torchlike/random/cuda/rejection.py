@@ -1,166 +1,210 @@
 """Samplers whose threads draw until a number is accepted: poisson, gamma and Dirichlet on CUDA.
 
-A thread makes one element, with words one by one (`Threads`); all threads go on together here, on
-NumPy. Not of a GPU are the Poisson counts for rates from 64 to 4,000, for which cuRAND inverts an
-approximation of the incomplete gamma function, and binomial counts: there the CPU's samplers draw
-from a stream that begins with this one's words.
+A thread makes one element, with words one by one (`Threads`). All threads go on together, in a loop
+that ends with the last of them. Not of a GPU are the Poisson counts for rates from 64 to 4,000, for
+which cuRAND inverts an approximation of the incomplete gamma function, and binomial counts, which
+``jax.random`` draws from a key that the stream gives.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from torchlike.random import binomial as cpu_binomial
-from torchlike.random import poisson as cpu_poisson
-from torchlike.random.arithmetic import cast
-from torchlike.random.checks import FLOAT32, FLOAT64, FLOATS, not_implemented
-from torchlike.random.cuda.philox import words_by_numpy
-from torchlike.random.engine import Engine
+from torchlike.random.cuda.philox import words
+from torchlike.random.cuda.samplers import Sampler, box_muller, in_loops, normal_double, unit_float
 
-_UNIT32 = np.float32(2.0**-32)
-_TURN32 = np.float32(np.float32(2.3283064e-10) * np.float32(6.2831855))
 _THIRD, _SQUEEZE = np.float32(1.0) / np.float32(3.0), np.float32(0.0331)
 
 
-class Threads:
-    """Some threads of a kernel, each with a state of cuRAND's: words are taken one by one, and
-    the second of two normals is kept for the next."""
+class Threads(NamedTuple):
+    """The states that cuRAND keeps of some threads of a kernel: words are taken one by one, and the
+    second of two normals is kept for the next.
 
-    def __init__(self, key: Any, threads: np.ndarray) -> None:
-        self._key, self._threads = key, threads.astype(np.uint32)
-        self._drawn = np.zeros(len(threads), np.int64)
-        self._kept = np.full(len(threads), np.nan, np.float32)
+    Attributes:
+      key: the kernel's (see `key_of`).
+      threads: their numbers, uint32 (n,).
+      drawn: how many words each has taken, uint32 (n,).
+      kept: the normal number that each has kept, float32 (n,); NaN where it has none.
+    """
 
-    def word(self, which: np.ndarray | None = None) -> np.ndarray:
-        """Return the next word of each thread, or of those whose places ``which`` gives."""
-        which = np.arange(len(self._threads)) if which is None else which
-        call, place = np.divmod(self._drawn[which], 4)
-        self._drawn[which] += 1
-        four = words_by_numpy(self._key, self._threads[which], call.astype(np.uint32))
-        return np.choose(place, four)
+    key: Any
+    threads: Any
+    drawn: Any
+    kept: Any
 
-    def uniform(self, which: np.ndarray) -> np.ndarray:
-        """Return the next uniform float32 in (0, 1] of threads."""
-        return self.word(which).astype(np.float32) * _UNIT32 + _UNIT32 / np.float32(2)
+    @classmethod
+    def from_0_to(cls, n: int, key: Any) -> Threads:
+        """Return n threads that have drawn nothing."""
+        nothing = jnp.zeros(n, np.uint32)
+        return cls(key, jnp.arange(n, dtype=np.uint32), nothing, jnp.full(n, np.nan, np.float32))
 
-    def normal(self, which: np.ndarray) -> np.ndarray:
-        """Return the next normal float32 of threads."""
-        kept = self._kept[which]
-        fresh = which[np.isnan(kept)]
-        self._kept[which] = np.nan
-        radius = np.sqrt(np.float32(-2) * np.log(self.uniform(fresh)))
-        angle = self.word(fresh).astype(np.float32) * _TURN32 + _TURN32 / np.float32(2)
-        kept[np.isnan(kept)] = radius * np.sin(angle)
-        self._kept[fresh] = radius * np.cos(angle)
-        return kept
+    def word(self, which: Any) -> tuple[Any, Threads]:
+        """Return the next word of each thread for which ``which``, bool (n,), holds, and the
+        threads afterwards. What stands at the others' places means nothing."""
+        x, y, z, w = words(self.key, self.threads, self.drawn // np.uint32(4))
+        place = self.drawn % np.uint32(4)
+        word = jnp.where(place < 2, jnp.where(place == 0, x, y), jnp.where(place == 2, z, w))
+        return word, self._replace(drawn=self.drawn + which.astype(np.uint32))
 
+    def uniform(self, which: Any) -> tuple[Any, Threads]:
+        """Return the next uniform float32 in (0, 1], as `word`."""
+        word, after = self.word(which)
+        return unit_float(word), after
 
-def _host_engine(key: Any) -> Engine:
-    """Return an engine of the CPU's that a key begins."""
-    first = words_by_numpy(key, np.array([0xFFFFFFFF], np.uint32), np.zeros(1, np.uint32))[0]
-    return Engine(int(first[0]))
+    def normal(self, which: Any) -> tuple[Any, Threads]:
+        """Return the next normal float32, as `word`."""
+        fresh = which & jnp.isnan(self.kept)
+        first, after = self.word(fresh)
+        second, after = after.word(fresh)
+        number = jnp.where(fresh, box_muller(first, second, False), self.kept)
+        kept = jnp.where(fresh, box_muller(first, second, True), np.float32(np.nan))
+        return number, after._replace(kept=jnp.where(which, kept, self.kept))
 
 
 # -- poisson ---------------------------------------------------------------------------------------
 
 
-def poisson(key: Any, rate: np.ndarray) -> np.ndarray:
-    """Return Poisson counts in the shape and dtype of ``rate``. Raises as the CPU's."""
-    if rate.dtype not in FLOATS:
-        raise not_implemented("poisson_cuda", rate.dtype)
-    rates = rate.astype(np.float64).ravel()
-    if not (rates >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    counts = np.zeros(rates.size, np.float64)
-    threads = Threads(key, np.arange(rates.size))
-    small, large = rates < 64, rates > 4000
-    _knuth(threads, np.flatnonzero(small), rates, counts)
-    where = np.flatnonzero(large)
-    counts[where] = np.floor(_normal64(key, where) * np.sqrt(rates[where]) + rates[where] + 0.5)
-    rest = ~small & ~large
-    if rest.any():
-        counts[rest] = cpu_poisson.poisson(_host_engine(key), rates[rest])
-    return cast(counts, rate.dtype).reshape(rate.shape)
+@in_loops
+def poisson() -> Sampler:
+    """Poisson counts: the operand is the rates, floating point and not negative, (n,)."""
+
+    def sampler(key: Any, rate: Any) -> Any:
+        rates = rate.astype(np.float64)
+        small, large = rates < 64, rates > 4000
+        threads = Threads.from_0_to(rates.size, key)
+        counts = _multiplied(threads, rates, small)
+        accepted = _transformed(threads, rates, ~small & ~large)
+        normals = normal_double(words(key, threads.threads, np.uint32(0)))
+        rounded = jnp.floor(normals * jnp.sqrt(rates) + rates + 0.5)
+        return jnp.where(small, counts, jnp.where(large, rounded, accepted)).astype(rate.dtype)
+
+    return sampler
 
 
-def _knuth(threads: Threads, which: np.ndarray, rates: np.ndarray, counts: np.ndarray) -> None:
+def _multiplied(threads: Threads, rates: Any, active: Any) -> Any:
     """Count the uniform numbers whose product falls to ``exp(-rate)``, in float32: the product
     begins with ``exp(rate)``."""
-    product = np.exp(rates[which].astype(np.float32))
-    while which.size:
-        product *= threads.uniform(which)
-        goes_on = product > 1
-        which, product = which[goes_on], product[goes_on]
-        counts[which] += 1
+
+    def draw(state: Any) -> Any:
+        threads, product, count, active = state
+        u, threads = threads.uniform(active)
+        product = product * u
+        active = active & (product > 1)
+        return threads, product, count + active, active
+
+    product = jnp.exp(rates.astype(np.float32))
+    start = (threads, product, jnp.zeros_like(rates), active)
+    return lax.while_loop(lambda state: state[3].any(), draw, start)[2]
 
 
-def _normal64(key: Any, which: np.ndarray) -> np.ndarray:
-    x, y, z, w = words_by_numpy(key, which.astype(np.uint32), np.zeros(which.size, np.uint32))
+def _transformed(threads: Threads, rates: Any, active: Any) -> Any:
+    """Draw counts by transformed rejection (W. Hörmann, "The transformed rejection method for
+    generating Poisson random variables", 1993, algorithm PTRS), for rates from 10 on."""
+    b = 0.931 + 2.53 * jnp.sqrt(rates)
+    a = 0.02483 * b - 0.059
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    surely = 0.9277 - 3.6224 / (b - 2)
 
-    def bits(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        return (low.astype(np.uint64) ^ (high.astype(np.uint64) << np.uint64(21))).astype(float)
+    def draw(state: Any) -> Any:
+        threads, counts, active = state
+        u, threads = threads.uniform(active)
+        v, threads = threads.uniform(active)
+        u, v = u.astype(np.float64) - 0.5, v.astype(np.float64)
+        tail = 0.5 - jnp.abs(u)
+        k = jnp.floor((2 * a / tail + b) * u + rates + 0.43)
+        bound = k * jnp.log(rates) - rates - lax.lgamma(k + 1)
+        below = jnp.log(v * inverse_alpha / (a / (tail * tail) + b)) <= bound
+        refused = (k < 0) | ((tail < 0.013) & (v > tail))
+        accepted = ((tail >= 0.07) & (v <= surely)) | (~refused & below)
+        counts = jnp.where(active & accepted, k, counts)
+        return threads, counts, active & ~accepted
 
-    radius = np.sqrt(-2.0 * np.log(bits(x, y) * 2.0**-53 + 2.0**-54))
-    return radius * np.sin((bits(z, w) * 2.0**-52 + 2.0**-53) * np.pi)
+    start = (threads, jnp.zeros_like(rates), active)
+    return lax.while_loop(lambda state: state[2].any(), draw, start)[1]
 
 
 # -- gamma -----------------------------------------------------------------------------------------
 
 
-def standard_gamma(key: Any, alpha: np.ndarray) -> np.ndarray:
-    """Return Gamma(alpha, 1) values in the shape and dtype of ``alpha``, at least the smallest
-    normal number. G. Marsaglia & W. W. Tsang, "A simple method for generating gamma variables",
-    2000. NotImplementedError for a dtype other than float32 and float64."""
-    if alpha.dtype not in (FLOAT32, FLOAT64):
-        raise not_implemented("gamma_cuda", alpha.dtype)
-    kind = alpha.dtype.type
-    with np.errstate(all="ignore"):
-        values = _gammas(Threads(key, np.arange(alpha.size)), alpha.ravel(), kind)
-    smallest = np.finfo(kind).smallest_normal
-    return np.where(values > smallest, values, smallest).astype(kind).reshape(alpha.shape)
+@in_loops
+def standard_gamma() -> Sampler:
+    """Gamma(alpha, 1) values, at least the smallest normal number: the operand is the
+    concentrations, float32 or float64, (n,). G. Marsaglia & W. W. Tsang, "A simple method for
+    generating gamma variables", 2000."""
+
+    def sampler(key: Any, alpha: Any) -> Any:
+        values = _gammas(Threads.from_0_to(alpha.size, key), alpha)
+        smallest = np.finfo(alpha.dtype).smallest_normal
+        return jnp.where(values > smallest, values, smallest)
+
+    return sampler
 
 
-def _gammas(threads: Threads, given: np.ndarray, kind: Any) -> np.ndarray:
-    alpha, scale = given.copy(), np.ones(given.size, kind)
-    below = np.flatnonzero((alpha < 1) & (alpha != 0))
-    scale[below] = (1 - threads.uniform(below).astype(kind)) ** (kind(1) / alpha[below])
-    alpha[below] += kind(1)
-    d = alpha - kind(_THIRD)
-    c = kind(1) / np.sqrt(kind(9) * d)
-    values, which = np.zeros(given.size, kind), np.flatnonzero(given > 0)
-    while which.size:
-        x = _positive_normals(threads, which, c, kind)
-        y = kind(1) + c[which] * x
-        v, u, xx = y * y * y, 1 - threads.uniform(which).astype(kind), x * x
-        accepted = u < kind(1) - kind(_SQUEEZE) * xx * xx
-        bound = kind(0.5) * xx + d[which] * (kind(1) - v + np.log(v))
-        accepted |= np.log(u) < bound
-        values[which[accepted]] = (scale[which] * d[which] * v)[accepted]
-        which = which[~accepted]
-    return values
+def _gammas(threads: Threads, given: Any) -> Any:
+    kind = given.dtype.type
+    below = (given < 1) & (given != 0)
+    u, threads = threads.uniform(below)
+    scale = jnp.where(below, (1 - u.astype(kind)) ** (1 / given), 1)
+    d = jnp.where(below, given + 1, given) - kind(_THIRD)
+    c = 1 / jnp.sqrt(kind(9) * d)
+
+    def attempt(state: Any) -> Any:
+        threads, values, active = state
+        threads, x = _with_positive(threads, active, c)
+        y = 1 + c * x
+        v, xx = y * y * y, x * x
+        u, threads = threads.uniform(active)
+        u = 1 - u.astype(kind)
+        bound = kind(0.5) * xx + d * (1 - v + jnp.log(v))
+        accepted = (u < 1 - kind(_SQUEEZE) * xx * xx) | (jnp.log(u) < bound)
+        values = jnp.where(active & accepted, scale * d * v, values)
+        return threads, values, active & ~accepted
+
+    start = (threads, jnp.zeros_like(given), given > 0)
+    return lax.while_loop(lambda state: state[2].any(), attempt, start)[1]
 
 
-def _positive_normals(threads: Threads, which: np.ndarray, c: np.ndarray, kind: Any) -> np.ndarray:
-    """Return a normal number of each thread, drawn again while ``1 + c x`` is not positive."""
-    x, again = np.empty(which.size, kind), np.arange(which.size)
-    while again.size:
-        x[again] = threads.normal(which[again]).astype(kind)
-        again = again[1 + c[which[again]] * x[again] <= 0]
-    return x
+def _with_positive(threads: Threads, which: Any, c: Any) -> tuple[Threads, Any]:
+    """Return a normal number x of each thread, drawn again while ``1 + c x`` is not positive."""
+
+    def draw(state: Any) -> Any:
+        threads, x, again = state
+        drawn, threads = threads.normal(again)
+        x = jnp.where(again, drawn.astype(c.dtype), x)
+        return threads, x, again & (1 + c * x <= 0)
+
+    start = (threads, jnp.zeros_like(c), which)
+    threads, x, _ = lax.while_loop(lambda state: state[2].any(), draw, start)
+    return threads, x
 
 
-def dirichlet(key: Any, alpha: np.ndarray) -> np.ndarray:
-    """Return a point of the simplex for each row (last axis) of ``alpha``: gammas divided by their
-    sum. Raises as `standard_gamma`."""
-    gammas = standard_gamma(key, alpha)
-    kind = alpha.dtype.type
-    info = np.finfo(kind)
-    total = gammas.sum(axis=-1, keepdims=True, dtype=kind) if alpha.ndim else gammas
-    return np.clip(gammas / total, info.smallest_normal, kind(1) - info.eps)
+@in_loops
+def dirichlet() -> Sampler:
+    """Return a point of the simplex for each row (last axis) of concentrations, the operand:
+    gammas divided by their sum."""
+    gammas = standard_gamma()
+
+    def sampler(key: Any, alpha: Any) -> Any:
+        values = gammas(key, alpha.ravel()).reshape(alpha.shape)
+        info = np.finfo(alpha.dtype)
+        total = values.sum(axis=-1, keepdims=True) if alpha.ndim else values
+        return jnp.clip(values / total, info.smallest_normal, 1 - info.eps)
+
+    return sampler
 
 
-def binomial(key: Any, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
-    """Return numbers of successes by the CPU's sampler. Raises as that."""
-    return cpu_binomial.binomial(_host_engine(key), count, prob)
+@in_loops
+def binomial() -> Sampler:
+    """Return numbers of successes: the operands are counts and probabilities, of one dtype."""
+
+    def sampler(key: Any, count: Any, prob: Any) -> Any:
+        first = words(key, np.uint32(0xFFFFFFFF), np.uint32(0))
+        drawn_by = jax.random.wrap_key_data(jnp.stack(first[:2]), impl="threefry2x32")
+        return jax.random.binomial(drawn_by, count, prob, dtype=count.dtype)
+
+    return sampler

@@ -21,7 +21,7 @@ from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random.checks import FLOAT64
 from torchlike.random.cuda.layout import Grid, pick, pick_pair
-from torchlike.random.cuda.philox import words
+from torchlike.random.cuda.philox import FourWords, words
 
 #: A sampler for its static arguments: a function of the key and of operands.
 Sampler = Callable[..., jax.Array]
@@ -42,10 +42,21 @@ def work_dtype(dtype: np.dtype) -> np.dtype:
 _LARGE = 1 << 18
 
 
+#: Samplers with loops in them, which NumPy would run in Python: they are always compiled.
+LOOPS: set[Callable[..., Sampler]] = set()
+
+
+def in_loops(sampler: Callable[..., Sampler]) -> Callable[..., Sampler]:
+    """Register a sampler that loops until the last element is accepted (see `LOOPS`)."""
+    LOOPS.add(sampler)
+    return sampler
+
+
 @functools.lru_cache(maxsize=4096)
 def _form(sampler: Callable[..., Sampler], *statics: Any) -> Any:
     function = sampler(*statics)
-    if isinstance(statics[0], Grid) and statics[0].n >= _LARGE:
+    large = statics and isinstance(statics[0], Grid) and statics[0].n >= _LARGE
+    if large or sampler in LOOPS:
         return jax.jit(function, inline=True)
     return first_calls.jit(function, name=sampler.__name__, inline=AT_ONCE)
 
@@ -118,21 +129,21 @@ def _polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
     return value
 
 
-def _box_muller_double(drawn: Any) -> Any:
-    (x, y, z, w), place = drawn
-    radius = jnp.sqrt(-2.0 * jnp.log(_unit_double(x, y)))
-    angle = (_bits53(z, w).astype(np.float64) * (_UNIT53 * 2) + _UNIT53) * math.pi
-    if place is None:
+def normal_double(four: FourWords, cosine: Any = False) -> Any:
+    """Return cuRAND's normal float64 of each four words: of its two the second where ``cosine``."""
+    radius = jnp.sqrt(-2.0 * jnp.log(_unit_double(four.x, four.y)))
+    angle = (_bits53(four.z, four.w).astype(np.float64) * (_UNIT53 * 2) + _UNIT53) * math.pi
+    if cosine is False:
         return radius * jnp.sin(angle)
-    return radius * jnp.where(place == 1, jnp.cos(angle), jnp.sin(angle))
+    return radius * jnp.where(cosine, jnp.cos(angle), jnp.sin(angle))
 
 
 def standard_normal(key: Any, grid: Grid, dtype: np.dtype) -> Any:
     """Return a standard normal number for each element, of ``work_dtype(dtype)``."""
-    drawn = grid.drawn(key)
+    four, place = grid.drawn(key)
     if dtype == FLOAT64:
-        return _box_muller_double(drawn)
-    (x, y, z, w), place = drawn
+        return normal_double(four, False if place is None else place == 1)
+    x, y, z, w = four
     if place is None:
         return box_muller(x, y, False)
     late = place >= 2

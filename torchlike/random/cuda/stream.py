@@ -26,8 +26,6 @@ class WordStream(Protocol):
 
     def take(self, increment: int) -> Any: ...
 
-    def on_host(self, numbers: Callable[[WordStream], Any]) -> Any: ...
-
 
 class PhiloxEngine:
     """One Philox stream, with PyTorch's seeding and state bytes for CUDA.
@@ -54,12 +52,6 @@ class PhiloxEngine:
             key = key_of(self._seed, self._offset)
             self._offset = (self._offset + (increment + 3) // 4 * 4) & ((1 << 64) - 1)
         return key
-
-    def on_host(self, numbers: Callable[[WordStream], Any]) -> Any:
-        """Return ``numbers(engine)``, computed on the host: how many a draw takes depends on
-        values."""
-        with self.lock:
-            return numbers(self)
 
     # -- seeding -----------------------------------------------------------------------------------
 
