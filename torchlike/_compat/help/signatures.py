@@ -1,4 +1,5 @@
-"""From the registry to typed signatures: what stubs and the page of operators are made of."""
+"""From the registry to typed signatures: what `inspect.signature`, docstrings, type stubs and the
+page of operators are made of."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any, get_args
 
 from torchlike._core.dispatch import schema
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._runtime.function_objects import first_of
+from torchlike._runtime.function_objects import bare, first_of
 
 #: Names that may stand in a stub's annotation.
 KNOWN = {
@@ -110,6 +111,8 @@ class Parameter:
     default: str | None = None
     keyword_only: bool = False
     prefix: str = ""
+    #: The default itself.
+    value: Any = inspect.Parameter.empty
 
     def text(self, spelled: Callable[[str], str]) -> str:
         """Write the parameter as it stands in a definition; ``spelled`` writes its type."""
@@ -119,7 +122,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Signature:
-    """A public function as a user sees it."""
+    """A public function as a user sees it; ``doc`` is what its definition says."""
 
     parameters: tuple[Parameter, ...]
     returns: str
@@ -149,7 +152,9 @@ def _default(value: Any) -> str | None:
 
 
 def _doc(fn: Callable[..., Any]) -> str:
-    return inspect.cleandoc(fn.__doc__ or "")
+    # As it stands at the definition: `str`'s own method, which makes no whole docstring of it.
+    doc = fn.__doc__
+    return "" if doc is None else inspect.cleandoc(str.expandtabs(doc))
 
 
 def returns_tuple(fn: Callable[..., Any]) -> bool:
@@ -176,7 +181,10 @@ def of_op(spec: OpSpec, *, in_place: bool = False) -> Signature:
     s = spec.schema
     parameters = []
     for i, (name, kind, default) in enumerate(zip(s.names, s.kinds, s.defaults, strict=True)):
-        parameters.append(Parameter(name, _type_of(kind), _default(default), i >= s.positional))
+        shown = _default(default)
+        parameters.append(
+            Parameter(name, _type_of(kind), shown, i >= s.positional, value=default)
+        )
     # A parameter without default cannot follow one that has one; operands may come late.
     seen = False
     for i, p in enumerate(parameters):
@@ -186,7 +194,7 @@ def of_op(spec: OpSpec, *, in_place: bool = False) -> Signature:
     many = spec.returns is not None or returns_tuple(spec.fn)
     if not in_place:
         out = "Sequence[Tensor] | None" if many else "Tensor | None"
-        parameters.append(Parameter("out", out, "None", keyword_only=True))
+        parameters.append(Parameter("out", out, "None", keyword_only=True, value=None))
     returns = (
         "Any"
         if spec.returns is not None
@@ -205,7 +213,7 @@ def _annotation(text: Any) -> str:
 
 def of_composite(fn: Callable[..., Any]) -> Signature:
     """Return the signature of a Python function made of ops."""
-    signature = inspect.signature(fn)
+    signature = inspect.signature(bare(inspect.unwrap(fn)))
     parameters = []
     for p in signature.parameters.values():
         prefix = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
@@ -216,6 +224,7 @@ def of_composite(fn: Callable[..., Any]) -> Signature:
                 _default(p.default),
                 p.kind is p.KEYWORD_ONLY,
                 prefix,
+                p.default,
             )
         )
     return Signature(tuple(parameters), _annotation(signature.return_annotation), _doc(fn))
