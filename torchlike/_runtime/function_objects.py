@@ -27,7 +27,10 @@ def bare(function: FunctionType) -> FunctionType:
     """Return a function object of the same code and annotations, without any attribute: what
     `inspect.signature` is told by the code alone."""
     made = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__,
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
         function.__closure__,
     )
     made.__kwdefaults__ = function.__kwdefaults__

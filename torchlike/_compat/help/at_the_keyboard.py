@@ -38,11 +38,12 @@ class _OfOverload:
 class OperationSignature(inspect.Signature):
     """The signature of a public operation, made at the first question."""
 
-    __slots__ = ("_function", "_made")
+    __slots__ = ("_function", "_made", "written")
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """Remember whose signature it is."""
+        """Remember whose signature it is, and what the definition has set as such."""
         self._function = function
+        self.written: inspect.Signature | None = vars(function).get("__signature__")
         self._made: inspect.Signature | None = None
 
     def _whole(self) -> inspect.Signature:
@@ -64,7 +65,7 @@ class OperationSignature(inspect.Signature):
 
     __replace__ = replace
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> Any:
         return self._whole().__reduce__()
 
 
@@ -146,6 +147,8 @@ def install(methods: type) -> None:
     found = [function for _, _, function in operations()]
     found += [f for f in vars(methods).values() if "first_of" in getattr(f, "__dict__", ())]
     for function in found:
-        function.__dict__["__signature__"] = OperationSignature(function)
+        if type(vars(function).get("__signature__")) is OperationSignature:
+            continue  # one object in several namespaces
+        vars(function)["__signature__"] = OperationSignature(function)
         if type(function.__doc__) is str:
             function.__doc__ = OperationDocstring(function)

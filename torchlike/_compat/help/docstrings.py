@@ -38,7 +38,7 @@ def _examples() -> dict[str, str]:
 
 
 def _file(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text("utf-8")
+    return resources.files("torchlike._compat.help").joinpath(name).read_text("utf-8")
 
 
 def text(function: Callable[..., Any], description: str) -> str:
@@ -105,7 +105,11 @@ def _entries(head: str, entries: list[str]) -> str:
         return ""
     wrapped = [
         textwrap.fill(
-            entry, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False,
+            entry,
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_long_words=False,
             break_on_hyphens=False,
         )
         for entry in entries
@@ -114,7 +118,7 @@ def _entries(head: str, entries: list[str]) -> str:
 
 
 def _arguments(
-    function: Callable[..., Any], known: signatures.Signature, method: bool
+    function: Callable[..., Any], known: signatures.TypedSignature, method: bool
 ) -> list[str]:
     parameters = list(known.parameters)
     if method:
@@ -133,7 +137,7 @@ def _arguments(
     return made
 
 
-def _result(known: signatures.Signature, summary: str) -> str:
+def _result(known: signatures.TypedSignature, summary: str) -> str:
     first = " ".join(_SENTENCE.split(summary.strip())[0].split()).rstrip(".:")
     verb, _, rest = first.partition(" ")
     kind = "" if known.returns == "Any" else known.returns
