@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import torchlike
+from torchlike._compat.help import signatures
 from torchlike._core.dispatch.registry import NAMESPACES
 
 PACKAGE = Path(torchlike.__file__).parent
@@ -153,14 +155,20 @@ def examples():
                 texts.add(doc)
     for space, functions in NAMESPACES.items():
         for key, function in functions.items():
-            doc = inspect.cleandoc(function.__doc__ or "")
+            if not inspect.isfunction(function):
+                continue
+            doc = signatures.of(function).doc
             if ">>> " in doc and doc not in texts:
                 texts.add(doc)
                 name = f"{space or 'torch'}.{key}"
                 found[name] = parser.get_doctest(doc, {}, name, None, 0)
+    for name, text in MADE.items():
+        found[f"made::{name}"] = parser.get_doctest(text, {}, name, None, 0)
     return found
 
 
+#: What `python -m tools.examples` wrote: of these a tenth runs each time.
+MADE = json.loads((PACKAGE / "_compat/help/examples.json").read_text("utf-8"))
 EXAMPLES = examples()
 
 
@@ -174,6 +182,9 @@ def _needed(example):
 
 
 def _marked(name):
+    if name.startswith("made::"):
+        is_sampled = list(MADE).index(name.removeprefix("made::")) % 10 == 0
+        return pytest.param(name, marks=() if is_sampled else pytest.mark.exhaustive)
     slow = _needed(EXAMPLES[name]) & (HEAVY | {"subprocess"}) or _last(name) in SLOW
     return pytest.param(name, marks=pytest.mark.exhaustive if slow else ())
 

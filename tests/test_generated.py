@@ -15,7 +15,7 @@ def test_is_fresh(path):
 
 def test_signatures_carry_facts():
     import torchlike
-    from tools.generate import signatures
+    from torchlike._compat.help import signatures
 
     softmax = signatures.of(torchlike.softmax)
     assert [p.name for p in softmax.parameters][:2] == ["input", "dim"]

@@ -88,6 +88,7 @@ FLOORS = [
         "_compat.torch_version",
         "_compat.configuration",
         "_compat.return_types",
+        "_compat.help",
         "_compat.numa",
         "_utils",
         "ops",

@@ -44,6 +44,7 @@ from torchlike._compat import tensor_copies as _tensor_copies  # noqa: E402 - re
 from torchlike._compat import tensor_repr as _tensor_repr  # noqa: E402 - registers repr
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
+from torchlike._compat.help import at_the_keyboard as _at_the_keyboard  # noqa: E402
 from torchlike._compat.qschemes import (  # noqa: E402
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -222,6 +223,7 @@ from torchlike.serialization import load, save  # noqa: E402
 
 _places.install()
 _unsupported.make_modules()
+_at_the_keyboard.install(Tensor)
 _at_rest.end()
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.

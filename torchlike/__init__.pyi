@@ -814,7 +814,7 @@ def adjoint(input: Tensor) -> Tensor:
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: Any) -> Tensor:
     """Call ``nn.functional.affine_grid`` without its checks of ``theta``."""
 
-def alias_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """Apply ``alias`` to make a tensor of its own (contiguous), not a view."""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -907,7 +907,7 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """Return a view of the storage's memory with any size, stride and offset."""
 
-def as_strided_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
     """Apply ``as_strided`` to make a tensor of its own (contiguous), not a view."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
@@ -1265,7 +1265,7 @@ def detach(input: Tensor) -> Tensor:
 def detach_(input: Tensor) -> Tensor:
     """Drop the autograd history of this tensor. RuntimeError for views."""
 
-def detach_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """Apply ``detach`` to make a tensor of its own (contiguous), not a view."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
@@ -1280,7 +1280,7 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """Return a view of the diagonal of two dimensions as a new last one."""
 
-def diagonal_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
     """Apply ``diagonal`` to make a tensor of its own (contiguous), not a view."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
@@ -1401,7 +1401,7 @@ def exp2_(input: Tensor) -> Tensor:
 def exp_(input: Tensor) -> Tensor:
     """Return ``exp`` elementwise; integers give the default float dtype."""
 
-def expand_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def expand_copy(input: Any, size: Any, *, implicit: Any = False, out: Any = None) -> Any:
     """Apply ``expand`` to make a tensor of its own (contiguous), not a view."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2066,7 +2066,7 @@ def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
 def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
     """Return a view of ``length`` indices of a dimension from ``start`` on."""
 
-def narrow_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def narrow_copy(input: Tensor, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor:
     """Apply ``narrow`` to make a tensor of its own (contiguous), not a view."""
 
 def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
@@ -2176,7 +2176,7 @@ def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Return a view with the dimensions in the given order."""
 
-def permute_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def permute_copy(input: Any, dims: Any, *, out: Any = None) -> Any:
     """Apply ``permute`` to make a tensor of its own (contiguous), not a view."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
@@ -2420,7 +2420,7 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """Return a view at one index of a dimension; the dimension goes. IndexError when out of
 range."""
 
-def select_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def select_copy(input: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor:
     """Apply ``select`` to make a tensor of its own (contiguous), not a view."""
 
 def select_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
@@ -2471,7 +2471,7 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sinh_(input: Tensor) -> Tensor:
     """Return ``sinh`` elementwise; integers give the default float dtype."""
 
-def slice_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def slice_copy(input: Tensor, dim: _int = 0, start: Any = None, end: Any = None, step: _int = 1, *, out: Any = None) -> Tensor:
     """Apply ``slice`` to make a tensor of its own (contiguous), not a view."""
 
 def slice_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
@@ -2518,13 +2518,13 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
     """Return views of consecutive pieces: of one size, or of the sizes in a list."""
 
-def split_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def split_copy(tensor: Any, split_size: Any, dim: Any = 0, *, out: Any = None) -> Any:
     """Apply ``split`` to make a tensor of its own (contiguous), not a view."""
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
     """Split as ``split`` does with a list of sizes."""
 
-def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out: Any = None) -> _tuple[Tensor, ...]:
     """Apply ``split_with_sizes`` to make a tensor of its own (contiguous), not a view."""
 
 def spmm(input: Any, mat2: Any) -> Tensor:
@@ -2545,7 +2545,7 @@ def square_(input: Tensor) -> Tensor:
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     """Return a view with dimensions of size 1 removed (all, or those named that have size 1)."""
 
-def squeeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def squeeze_copy(input: Tensor, dim: Any = None, *more: Any, out: Any = None) -> Tensor:
     """Apply ``squeeze`` to make a tensor of its own (contiguous), not a view."""
 
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -2599,7 +2599,7 @@ def symeig(*args: Any, **kwargs: Any) -> Any:
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a tensor with at most two dimensions."""
 
-def t_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def t_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """Apply ``t`` to make a tensor of its own (contiguous), not a view."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2649,7 +2649,7 @@ def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Return a view with two dimensions swapped."""
 
-def transpose_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) -> Tensor:
     """Apply ``transpose`` to make a tensor of its own (contiguous), not a view."""
 
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
@@ -2703,13 +2703,13 @@ def typename(obj: Any) -> _str:
 def unbind(input: Tensor, dim: _int = 0) -> _tuple[Tensor, ...]:
     """Return all indices of a dimension, each a view without it."""
 
-def unbind_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> _tuple[Tensor, ...]:
     """Apply ``unbind`` to make a tensor of its own (contiguous), not a view."""
 
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
     """Split one dimension into ``sizes`` (one may be -1)."""
 
-def unfold_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Any = None) -> Tensor:
     """Apply ``unfold`` to make a tensor of its own (contiguous), not a view."""
 
 def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
@@ -2734,7 +2734,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Return a view with a new dimension of size 1 at ``dim``."""
 
-def unsqueeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
     """Apply ``unsqueeze`` to make a tensor of its own (contiguous), not a view."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: Any = False) -> Tensor:
@@ -2754,16 +2754,16 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """View a (..., 2) float tensor as complex numbers."""
 
-def view_as_complex_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def view_as_complex_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """Apply ``view_as_complex`` to make a tensor of its own (contiguous), not a view."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """View a complex tensor as real and imaginary parts in a new last dimension of size 2."""
 
-def view_as_real_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """Apply ``view_as_real`` to make a tensor of its own (contiguous), not a view."""
 
-def view_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+def view_copy(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
     """Apply ``view`` to make a tensor of its own (contiguous), not a view."""
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from tools.generate import signatures
+from torchlike._compat.help import signatures
 from torchlike._compat.unsupported import GAPS
 from torchlike._core import dtypes
 from torchlike._core.dispatch.spec import OpSpec

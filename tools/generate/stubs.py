@@ -9,7 +9,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from tools.generate import signatures
+from torchlike._compat.help import signatures
 from torchlike._compat.places import at_root, module_of
 
 #: Names that functions, methods or dtypes of PyTorch's hide are imported as ``_name``.

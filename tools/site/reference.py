@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from tools.generate import signatures
+from torchlike._compat.help import signatures
 
 #: The modules whose names users write. `Tensor` has a page of its own.
 MODULES = (

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from torchlike._core.dispatch.registry import NAMESPACES, export
+from torchlike._runtime.error_codes import with_code
 from torchlike.tensor import Tensor, add_method
 
 
@@ -341,7 +342,7 @@ _MADE_ELSEWHERE = frozenset(
 def raising(name: str, gap: Gap) -> Callable[..., Any]:
     """Return a function that raises NotImplementedError with the gap's words; for a name in
     capitals a class, of which nothing is an instance, whose constructor does."""
-    said = f"torch.{name}: {gap.why}. Use instead: {gap.instead}."
+    said = with_code(f"torch.{name}: {gap.why}. Use instead: {gap.instead}.")
     short = name.rsplit(".", 1)[-1]
     doc = f"Not supported: {gap.why}. Use instead: {gap.instead}."
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from torchlike._core import modes
 from torchlike._runtime import device_memory
 from torchlike._runtime.device_memory import OutOfMemoryError, out_of_memory
+from torchlike._runtime.error_codes import with_code
 from torchlike._runtime.frames import users_frame, warn_at
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class JitCaptureError(RuntimeError):
     is_final: bool | None = None
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*args)
+        super().__init__(*[with_code(a) if isinstance(a, str) else a for a in args])
         modes.running_capture().remember_refusal(self)
 
 

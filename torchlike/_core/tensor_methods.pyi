@@ -1251,7 +1251,7 @@ first dimension) along ``dim``, or of all elements. RuntimeError unless every q 
     def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """Return a view of ``length`` indices of a dimension from ``start`` on."""
 
-    def narrow_copy(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def narrow_copy(self, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor:
         """Apply ``narrow`` to make a tensor of its own (contiguous), not a view."""
 
     def ndimension(self) -> _int:

@@ -23,6 +23,21 @@ def copy_of(function: FunctionType, name: str) -> FunctionType:
     return made
 
 
+def bare(function: FunctionType) -> FunctionType:
+    """Return a function object of the same code and annotations, without any attribute: what
+    `inspect.signature` is told by the code alone."""
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__annotations__ = function.__annotations__
+    return made
+
+
 def _holds(cell: CellType, function: FunctionType) -> bool:
     try:
         return cell.cell_contents is function

@@ -71,7 +71,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     """Return binary cross entropy of ``sigmoid(input)``; ``pos_weight`` multiplies the positive
 part."""
 
-def celu(input: Any, alpha: Any = 1.0, inplace: Any = False) -> Any:
+def celu(input: Tensor, alpha: _float = 1.0, inplace: Any = False) -> Any:
     """Return ``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
 
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
@@ -133,7 +133,7 @@ def dropout2d(input: Tensor, p: _float = 0.5, training: Any = True, inplace: Any
 def dropout3d(input: Tensor, p: _float = 0.5, training: Any = True, inplace: Any = False) -> Tensor:
     """Zero whole channels with probability p, when training (dropout3d)."""
 
-def elu(input: Any, alpha: Any = 1.0, inplace: Any = False) -> Any:
+def elu(input: Tensor, alpha: _float = 1.0, inplace: Any = False) -> Any:
     """Return ``input`` where positive, else ``alpha * (exp(input) - 1)``."""
 
 def elu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
@@ -190,19 +190,19 @@ in the logits' shape; ``hard``: one-hot, with the gradient of the soft sample.""
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Return ``input`` where ``|input| > lambd``, else 0."""
 
-def hardsigmoid(input: Any, inplace: Any = False) -> Any:
+def hardsigmoid(input: Tensor, inplace: Any = False) -> Any:
     """Return ``input / 6 + 1/2`` limited to [0, 1]."""
 
 def hardsigmoid_(input: Tensor) -> Tensor:
     """Return ``input / 6 + 1/2`` limited to [0, 1]."""
 
-def hardswish(input: Any, inplace: Any = False) -> Any:
+def hardswish(input: Tensor, inplace: Any = False) -> Any:
     """Return ``input * hardsigmoid(input)`` (Howard et al. 2019)."""
 
 def hardswish_(input: Tensor) -> Tensor:
     """Return ``input * hardsigmoid(input)`` (Howard et al. 2019)."""
 
-def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = False) -> Any:
+def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: Any = False) -> Any:
     """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in
 place all is ``max_val`` then."""
 
@@ -231,7 +231,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: _float = 1e-05) -> Tensor:
     """Normalise the last dimensions, of shape ``normalized_shape`` (Ba et al. 2016)."""
 
-def leaky_relu(input: Any, negative_slope: Any = 0.01, inplace: Any = False) -> Any:
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: Any = False) -> Any:
     """Return ``input`` where positive, else ``negative_slope * input``."""
 
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
@@ -293,7 +293,7 @@ def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
     """Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."""
 
-def mish(input: Any, inplace: Any = False) -> Any:
+def mish(input: Tensor, inplace: Any = False) -> Any:
     """Return ``input * tanh(softplus(input))`` (Misra 2019)."""
 
 def mish_(input: Tensor) -> Tensor:
@@ -353,10 +353,10 @@ def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor
     """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
 channel."""
 
-def relu(input: Any, inplace: Any = False) -> Any:
+def relu(input: Tensor, inplace: Any = False) -> Any:
     """Return ``max(input, 0)``. RuntimeError for bool tensors."""
 
-def relu6(input: Any, inplace: Any = False) -> Any:
+def relu6(input: Tensor, inplace: Any = False) -> Any:
     """Return ``min(max(input, 0), 6)``."""
 
 def relu6_(input: Tensor) -> Tensor:
@@ -383,7 +383,7 @@ L, V)."""
 def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None, output_dtype: Any = ..., contraction_dim: Any = ..., use_fast_accum: _bool = False) -> Tensor:
     """Return ``(mat_a * scale_a) @ (mat_b * scale_b) + bias`` of matrices of 8-bit floats."""
 
-def selu(input: Any, inplace: Any = False) -> Any:
+def selu(input: Tensor, inplace: Any = False) -> Any:
     """Return ``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
 
 def selu_(input: Tensor) -> Tensor:
@@ -392,7 +392,7 @@ def selu_(input: Tensor) -> Tensor:
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
-def silu(input: Any, inplace: Any = False) -> Any:
+def silu(input: Tensor, inplace: Any = False) -> Any:
     """Return ``input * sigmoid(input)``, also called swish."""
 
 def silu_(input: Tensor) -> Tensor:
@@ -428,7 +428,7 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``input - tanh(input)``."""
 
-def threshold(input: Any, threshold: Any, value: Any, inplace: Any = False) -> Any:
+def threshold(input: Tensor, threshold: Number, value: Number, inplace: Any = False) -> Any:
     """Return ``input`` where it exceeds ``threshold``, else ``value``."""
 
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:

@@ -42,9 +42,9 @@ Say what a script's training step needs on a machine that is not here: memory of
 operations, exchange, and bounds on its time. The script runs up to its first step, without values.
 """
 _SCAN = """\
-Read programs and notebooks and say, line by line, what is missing here, risky or different. Nothing
-of them runs. Exit code 1: something is missing (or what --fail-on names); 2: nothing could be read;
-3: nothing is missing, but some files could not be read.
+Read programs and notebooks and say whether they run here, and what is missing, slow or different,
+with its lines. Nothing of them runs. Exit code 1: something is missing (or what --fail-on names);
+2: nothing could be read; 3: nothing is missing, but some files could not be read.
 """
 _LAUNCH = "Run a script in several processes, as torchrun does: torchlike launch --help says how."
 
@@ -165,6 +165,7 @@ def _scan(options: argparse.Namespace) -> int:
         options.paths,
         fail_on=options.fail_on,
         everything=options.all,
+        form=options.format,
         json_path=options.json,
         html_path=options.html,
     )
@@ -320,6 +321,12 @@ def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         choices=("missing", "risky", "differs", "never"),
         default="missing",
         help="exit code 1 where this, or worse, is found",
+    )
+    scan.add_argument(
+        "--format",
+        choices=("text", "json", "github"),
+        default="text",
+        help="how to print what was found; github: as annotations of a workflow",
     )
     scan.add_argument("--json", type=Path, metavar="FILE", help="write the findings as JSON")
     scan.add_argument("--html", type=Path, metavar="FILE", help="write the findings as a page")

@@ -7,7 +7,7 @@ import os
 import pytest
 from rich.console import Console
 
-from torchlike.porting.scan import command, notebooks, page, sources
+from torchlike.porting.scan import command, differences, listing, notebooks, page, sources
 from torchlike.porting.scan.scanning import scan, scan_file
 
 
@@ -62,6 +62,10 @@ def test_what_is_missing_is_found(tmp_path, spelling):
         "import torch\ndef f(c):\n    x = torch.ones(3)\n    x = c\n    return x.q_scale()",
         "import torch\nclass A:\n    torch = 1\n    no = torch.real",
         "from torch import Tensor\ndef f(x: Tensor): return x.my_own_mark",
+        # The program puts it there.
+        "import torch\ntorch.no_such = print\ntorch.no_such(1)\ntorch.no_such.more",
+        "import torch\nsetattr(torch, 'no_such', print)\ntorch.no_such(1)",
+        "import torch\ntorch.nn.functional.mine = print\nfrom torch.nn.functional import mine",
         "import torch\ntorch.ops.mylib.something(1)",
         # Names that are there.
         "import torch\ntorch.ones(3).sum(axis=0, keepdims=True)",
@@ -111,7 +115,9 @@ def test_names_are_followed_through_the_programs_other_files(tmp_path):
 
 
 def test_words_come_from_the_package(tmp_path):
-    (tmp_path / "a.py").write_text("import torch\ntorch.optim.SGD\ntorch.quantize_per_tensor")
+    (tmp_path / "a.py").write_text(
+        "import torch\ntorch.optim.SGD\ntorch.quantize_per_tensor\ntorch.sparse"
+    )
     (report,) = scan([tmp_path]).files
     by_name = {f.name: f for f in report.findings}
     assert by_name["torch.optim.SGD"].kind == "differs"
@@ -131,6 +137,14 @@ def test_words_come_from_the_package(tmp_path):
         (
             "import torch\n@torch.compile\ndef f(x: torch.Tensor):\n    if x.sum() > 0: pass",
             "branches on a value",
+        ),
+        (
+            "import torch\n@torch.compile\ndef f(x: torch.Tensor):\n    return x.sum().item()",
+            ".item() needs a value in compiled code",
+        ),
+        (
+            "import torch\n@torch.compile\ndef f(x: torch.Tensor):\n    return float(x.sum())",
+            "float(tensor) needs a value in compiled code",
         ),
         (
             "from torch import nn, Tensor\nclass B(nn.Module): pass\nclass A(B):\n"
@@ -156,6 +170,96 @@ def test_risks_are_found(tmp_path, text, risk):
 )
 def test_what_is_no_risk_is_not_told(tmp_path, text):
     assert found(tmp_path, text, "risky") == []
+
+
+def report_of(tmp_path, text):
+    (tmp_path / "program.py").write_text(text)
+    return scan([tmp_path / "program.py"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import torch\ntorch.ones(2)", "runs"),
+        (
+            "for i in y:\n    a.item()\n    b.item()\nm.cuda()",
+            "runs; 1 thing to know; 2 slow lines",
+        ),
+        ("import torch\ntorch.q_scale\ntorch.q_scale", "stops at 1 missing name"),
+        ("import torch\nif hasattr(torch, 'no_such'):\n    torch.no_such", "runs"),
+        ("import torch\nif on_npu:\n    torch.npu.empty_cache()", "runs"),
+    ],
+)
+def test_the_verdict_comes_first(tmp_path, text, said):
+    report = report_of(tmp_path, text)
+    assert next(iter(listing.report_lines(report, everything=False, width=80))) == said
+
+
+def test_a_finding_is_told_once_with_its_lines(tmp_path):
+    text = "import torch\n" + "torch.q_scale\n" * 10 + "x.to('cuda')\nm.cuda()\n"
+    lines = list(listing.report_lines(report_of(tmp_path, text), everything=False, width=80))
+    assert lines.count("  torch.q_scale") == 1
+    told = " ".join(" ".join(lines).split())
+    assert "program.py:2, 3, 4, 5, 6, 7, 8, 9 and 2 more" in told
+    assert "  names a device: 'cuda', .cuda()" in lines
+    assert sum("--device-map" in line for line in lines) == 1
+
+
+def test_names_and_paths_are_not_broken(tmp_path):
+    name = "torch.ao.quantization.prepare_qat"
+    folder = tmp_path / ("a_long_name_of_a_folder" * 4)
+    folder.mkdir()
+    (folder / "p.py").write_text(f"import torch\n{name}")
+    lines = list(listing.report_lines(scan([folder]), everything=False, width=80))
+    assert f"  {name}" in lines
+    assert any(line.strip() == f"{folder / 'p.py'}:2" for line in lines)
+    assert all(len(line) <= 80 for line in lines if str(folder) not in line)
+
+
+@pytest.mark.parametrize(
+    ("says", "program", "met"),
+    [
+        ("the momentum of sparse gradients is dense.", "import torch", False),
+        ("the momentum of sparse gradients is dense.", "nn.Embedding(2, 3, sparse=True)", True),
+        ("inside ``torchlike.jit`` it does not look.", "x = 1", False),
+        ("inside ``torchlike.jit`` it does not look.", "@torch.compile", True),
+        ("``pin_memory`` changes nothing.", "DataLoader(data)", False),
+        ("``pin_memory`` changes nothing.", "DataLoader(data, pin_memory=True)", True),
+        ("has gradients of every order.", "import torch", False),
+        ("of equal values the earlier ones are chosen.", "import torch", True),
+    ],
+)
+def test_a_difference_is_told_where_it_can_be_met(says, program, met):
+    assert differences.can_meet(says, [program]) is met
+
+
+def test_advice_is_for_the_case(tmp_path):
+    text = "import torch\ntorch._C._no_such\ntorch.npu.is_available()\ntorch.amp.autocast"
+    said = {f.name: f.says for f in report_of(tmp_path, text).files[0].findings}
+    assert "private to PyTorch" in said["torch._C._no_such"]
+    assert "hasattr(torch, 'npu')" in said["torch.npu.is_available"]
+    assert not said["torch.amp.autocast"].startswith("-")
+
+
+def test_a_library_is_not_told_of_itself(tmp_path):
+    folder = tmp_path / "torchmetrics"
+    folder.mkdir()
+    (folder / "a.py").write_text("import torchmetrics\nimport einops")
+    assert [f.name for f in scan([folder]).files[0].of("other")] == ["einops"]
+
+
+def test_forms_for_programs(tmp_path):
+    def said(form):
+        console = Console(file=io.StringIO(), width=80)
+        command.run([tmp_path], console=console, form=form)
+        return console.file.getvalue()
+
+    (tmp_path / "p, q.py").write_text("import torch\ntorch.q_scale\nfor i in y:\n    i.item()")
+    assert json.loads(said("json"))["counts"]["missing"] == 1
+    lines = said("github").splitlines()
+    assert lines[0].startswith("::error file=")
+    assert "p%2C q.py,line=2,title=torch.q_scale::" in lines[0]
+    assert lines[1].startswith("::warning file=")
 
 
 def test_a_line_of_a_notebook_is_known_by_its_cell(tmp_path):

@@ -26,6 +26,7 @@ from torchlike._core.dispatch.spec import OpSpec, group
 from torchlike._core.overrides import TENSOR_TYPES
 from torchlike._core.storage import Storage, storage_of_large
 from torchlike._runtime import device_memory, one_device, recycling
+from torchlike._runtime.error_codes import with_code
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, wrap
@@ -343,9 +344,8 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
         error.__cause__ = None
         return error.with_traceback(None)
     if isinstance(error, OverflowError):  # PyTorch: from 2**64 on
-        return OverflowError(
-            f"int too big to convert: {name}() takes integers of 64 bits; write it as a float"
-        )
+        words = f"int too big to convert: {name}() takes integers of 64 bits; write it as a float"
+        return OverflowError(with_code(words))
     shapes = ", ".join(
         f"{list(a.shape)} {a.dtype}" if hasattr(a, "shape") else repr(a) for a in arrays
     )

@@ -86,6 +86,7 @@ def _copying(name: str, view: Callable[..., Any]) -> Callable[..., Any]:
         return write_out(out, shown.clone(memory_format=contiguous_format))
 
     copy.__doc__ = f"Apply ``{name}`` to make a tensor of its own (contiguous), not a view."
+    vars(copy)["copy_of_view"] = view  # whose arguments it takes
     return composite(f"{name}_copy", method=name == "narrow")(copy)
 
 

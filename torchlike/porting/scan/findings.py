@@ -38,6 +38,8 @@ class FileReport:
     skipped: str = ""
     #: What was left out within the file: cells that are not Python.
     notes: list[str] = field(default_factory=list)
+    #: What was read.
+    text: str = field(default="", repr=False)
 
     def of(self, kind: str) -> list[Finding]:
         """Return the findings of a kind; what is guarded is never missing."""
@@ -70,5 +72,11 @@ class ScanReport:
             "lines": self.lines,
             "counts": {kind: self.count(kind) for kind in KINDS},
             "guarded": sum(f.guarded for file in self.files for f in file.findings),
-            "files": [asdict(file) for file in self.files],
+            "files": [_without_text(file) for file in self.files],
         }
+
+
+def _without_text(file: FileReport) -> dict[str, Any]:
+    found = asdict(file)
+    del found["text"]
+    return found

@@ -16,7 +16,7 @@ import torchlike
 from torchlike._core.dispatch.argument_names import SYNONYMS
 from torchlike.porting.hints import instead
 
-_DIFFERS = re.compile(r"Differs from PyTorch[:.]?\s*(.*?)(?:\n\s*\n|\Z)", re.DOTALL)
+_DIFFERS = re.compile(r"Differs from PyTorch[:.]?\s*(?:-+\n\s*)?(.*?)(?:\n\s*\n|\Z)", re.DOTALL)
 _REFUSED = "Not supported: "
 #: Attributes that Python gives to everything.
 _PYTHONS = re.compile(r"__\w+__")
@@ -52,11 +52,25 @@ def look_up(name: str) -> Fact | None:
                 return None  # an attribute of a value
             return Fact(
                 "missing",
-                f"torchlike has no {'.'.join(['torch', *parts[: i + 1]])} yet; {instead(name)}.",
+                f"torchlike has no {'.'.join(['torch', *parts[: i + 1]])}: {_advice(name)}.",
             )
         if str(getattr(found, "__doc__", None)).startswith(_REFUSED):
             break  # so is all that it would have
     return _judged(found)
+
+
+#: Packages of devices that other libraries put into torch: PyTorch by itself has none of them.
+DEVICES = frozenset(("hpu", "mlu", "musa", "neuron", "npu", "privateuseone", "sdaa", "xmlir"))
+
+
+def _advice(name: str) -> str:
+    """Say what to do about a name that is not there."""
+    parts = name.split(".")[1:]
+    if parts[0] in DEVICES:
+        return f"the library of that device has it; ask hasattr(torch, {parts[0]!r}) first"
+    if any(part.startswith("_") for part in parts):
+        return "it is private to PyTorch; do without, or ask hasattr first"
+    return instead(name)
 
 
 def _child(found: Any, part: str, before: list[str]) -> Any:

@@ -7,7 +7,7 @@ from html import escape
 
 from torchlike.porting.document import bar, bullets, document, table
 from torchlike.porting.scan.findings import KINDS, ScanReport
-from torchlike.porting.scan.table import lines, place, summary
+from torchlike.porting.scan.listing import lines, place, summary, verdict
 
 _STYLE = """
 body { max-width: 70rem; }
@@ -44,7 +44,7 @@ def html(report: ScanReport) -> str:
         for file, f in lines(report, everything=False)
     ]
     body = (
-        "<h1>torchlike scan</h1>"
+        f"<h1>torchlike scan: {escape(verdict(report))}</h1>"
         + bar((n / whole, f"{kind}: {n}", kind) for kind, n in counts.items())
         + bullets(summary(report))
         + table(rows, ("where", "kind", "name", "what to do"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,11 +35,15 @@ ImportError ModuleNotFoundError AttributeError NotImplementedError Exception
 _EXCUSED = tuple(_EXCUSED_TEXT.split())
 
 
-def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
-    """Read the findings of a program, by line. ``neighbours``: the program's other files."""
+def read(
+    tree: ast.Module, path: Path, neighbours: Neighbours, own: Container[str] = ()
+) -> list[Finding]:
+    """Read the findings of a program, by line. ``neighbours``: the program's other files; ``own``:
+    the packages that it is."""
     root = build(tree)
     neighbours.resolve(root, path)
-    reader = _SourceReader(Inference(root))
+    reader = _SourceReader(Inference(root), own)
+    reader.defined = set(_defined(tree, reader.infer))
     for node in tree.body:
         reader.visit(node, reader.infer.root)
     unique = dict.fromkeys(reader.findings)
@@ -48,6 +53,9 @@ def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
 @dataclass
 class _SourceReader:
     infer: Inference
+    own: Container[str] = ()
+    #: Names of PyTorch's that the program itself puts there.
+    defined: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     loops: int = 0
     guards: int = 0
@@ -138,7 +146,7 @@ class _SourceReader:
             root = name.partition(".")[0]
             if root in ("torch", "torchlike"):
                 self._use("torch" + name[len(root) :], node)
-            elif root in OTHERS:
+            elif root in OTHERS and root not in self.own:
                 self._add(node, "other", root, OTHERS[root])
 
     def _attribute(self, node: ast.Attribute, scope: LexicalScope) -> bool:
@@ -166,7 +174,7 @@ class _SourceReader:
             self._use(found.name, node)
 
     def _call(self, node: ast.Call, scope: LexicalScope) -> None:
-        self._risky(node, risks.of_call(node, scope, self.infer, bool(self.loops)))
+        self._risky(node, self._risks_of_call(node, scope))
         named = self.infer.named_attribute(node, scope)
         if named is not None:
             with_default = len(node.args) > 2
@@ -187,12 +195,18 @@ class _SourceReader:
                 says = f"the argument {keyword.arg} is not taken here: leave it out or see help()"
                 self._add(keyword.value, "missing", f"{name}({keyword.arg}=)", says)
 
+    def _risks_of_call(self, node: ast.Call, scope: LexicalScope) -> Iterator[tuple[str, str]]:
+        return risks.of_call(node, scope, self.infer, bool(self.loops), bool(self.compiled))
+
     def _risky(self, node: ast.AST, found: object) -> None:
         for what, words in found:  # type: ignore[attr-defined]
             says, link = risks.SAYS[what]
             self._add(node, "risky", f"{words} {what}", says, link)
 
     def _use(self, name: str, node: ast.AST) -> None:
+        parts = name.split(".")
+        if any(".".join(parts[:i]) in self.defined for i in range(2, len(parts) + 1)):
+            return
         fact = package.look_up(name)
         if fact is None:
             return
@@ -200,9 +214,33 @@ class _SourceReader:
         self._add(node, fact.kind, name, fact.says, link)
 
     def _add(self, node: ast.AST, kind: str, name: str, says: str, link: str = "") -> None:
-        guarded = self.guards > 0 and kind == "missing"
+        elsewhere = name.split(".")[1:2]
+        guarded = kind == "missing" and (
+            self.guards > 0 or not package.DEVICES.isdisjoint(elsewhere)
+        )
         line = getattr(node, "lineno", 1)
         self.findings.append(Finding(kind, line, name, says, link, guarded))
+
+
+def _defined(tree: ast.Module, infer: Inference) -> Iterator[str]:
+    """Yield the names of PyTorch's that a program assigns: ``torch.mine = …``, and by
+    ``setattr(torch.Tensor, "mine", …)``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            of, name = node.value, node.attr
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "setattr"
+            and len(node.args) == 3
+            and isinstance(node.args[1], ast.Constant)
+        ):
+            of, name = node.args[0], str(node.args[1].value)
+        else:
+            continue
+        found = infer.of(of, infer.root)
+        if isinstance(found, Name):
+            yield f"{found.name}.{name}"
 
 
 def _asks_whether(test: ast.expr) -> bool:

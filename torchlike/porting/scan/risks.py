@@ -31,6 +31,11 @@ SAYS = {
         "compiled code takes both ways or falls back: torch.where, or leave it eager",
         "docs/compile.md",
     ),
+    "needs a value in compiled code": (
+        "compiling refuses it: return the tensor and read it outside; torch.compile runs the "
+        "function eagerly instead",
+        "docs/compile.md",
+    ),
     "names a device": ("torchlike run --device-map cuda=cpu says what it means here", "README.md"),
     "grows in a loop": (
         "each length is compiled anew: write into a tensor of the final size, or join once after "
@@ -42,20 +47,32 @@ SAYS = {
         "docs/scale.md",
     ),
 }
+SLOW = ("reads a value in a loop", "grows in a loop")
+COMPILED = ("branches on a value", "needs a value in compiled code")
+MACHINE = ("names a device", "starts processes")
+
+
+def what(name: str) -> str:
+    """Return which of `SAYS` a finding's name ends with."""
+    return next(risk for risk in SAYS if name.endswith(risk))
 
 
 def of_call(
-    node: ast.Call, scope: LexicalScope, infer: Inference, in_loop: bool
+    node: ast.Call, scope: LexicalScope, infer: Inference, in_loop: bool, compiled: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the risks of a call: what it is, and the words in the program."""
     function = node.func
     called = infer.of(function, scope)
     bare = not node.args and not node.keywords and not isinstance(called, Name)
-    if in_loop and bare and isinstance(function, ast.Attribute) and function.attr in _READS:
-        yield "reads a value in a loop", f".{function.attr}()"
-    is_number = isinstance(function, ast.Name) and function.id in _NUMBERS
-    if in_loop and is_number and len(node.args) == 1 and infer.is_tensor(node.args[0], scope):
-        yield "reads a value in a loop", f"{ast.unparse(function)}(tensor)"
+    read = ""
+    if bare and isinstance(function, ast.Attribute) and function.attr in _READS:
+        read = f".{function.attr}()"
+    elif isinstance(function, ast.Name) and function.id in _NUMBERS and len(node.args) == 1:
+        read = f"{function.id}(tensor)" if infer.is_tensor(node.args[0], scope) else ""
+    if read and compiled:
+        yield "needs a value in compiled code", read
+    elif read and in_loop:
+        yield "reads a value in a loop", read
     if (
         isinstance(function, ast.Attribute)
         and function.attr == "cuda"

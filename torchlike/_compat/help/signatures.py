@@ -1,19 +1,21 @@
-"""From the registry to typed signatures: what stubs and the page of operators are made of."""
+"""From the registry to typed signatures: what `inspect.signature`, docstrings, type stubs and the
+page of operators are made of."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import textwrap
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from torchlike._core.dispatch import schema
 from torchlike._core.dispatch.spec import OpSpec
-from torchlike._runtime.function_objects import first_of
+from torchlike._runtime.function_objects import bare, first_of
 
 #: Names that may stand in a stub's annotation.
 KNOWN = {
@@ -46,44 +48,41 @@ KNOWN = {
 }
 
 
-def _types_of_kinds() -> dict[int, str]:
-    """Return the type that a user may pass for each kind of parameter, by the kind's identity."""
-    by_name = {
-        "Input": "Tensor",
-        "OptInput": "Tensor | None",
-        "Operand": "Tensor | Number",
-        "OptOperand": "Tensor | Number | None",
-        "Inputs": "Sequence[Tensor]",
-        "Scalar": "Number",
-        "Factor": "Number",
-        "OwnFactor": "Number",
-        "ComputedFactor": "Number",
-        "Weight": "Tensor | Number",
-        "OptInexact": "Tensor | Number | None",
-        "OptScalar": "Number | None",
-        "Int": "int",
-        "OptInt": "int | None",
-        "Bool": "bool",
-        "OptBool": "bool | None",
-        "Float": "float",
-        **dict.fromkeys(("OwnFloat", "FloatBound", "ComputedFloat"), "float"),
-        "OptFloat": "float | None",
-        "Str": "str",
-        "OptStr": "str | None",
-        "Dims": "int | Sequence[int] | None",
-        "IntOrInts": "int | Sequence[int]",
-        "Shape": "int | Sequence[int]",
-        "OptShape": "Sequence[int] | None",
-        "DType": "dtype | None",
-        "Number": "Number",
-        **dict.fromkeys(("OwnNumber", "ComputedNumber", "NumberLimit"), "Number"),
-        "OptNumber": "Number | None",
-        "Static": "Any",
-    }
-    return {id(get_args(getattr(schema, name))[1]): text for name, text in by_name.items()}
-
-
-_KINDS = _types_of_kinds()
+#: The type that a user may pass for a parameter of each annotation.
+_TYPES = {
+    "Input": "Tensor",
+    "OptInput": "Tensor | None",
+    "Operand": "Tensor | Number",
+    "OptOperand": "Tensor | Number | None",
+    "Inputs": "Sequence[Tensor]",
+    "Scalar": "Number",
+    "Factor": "Number",
+    "OwnFactor": "Number",
+    "ComputedFactor": "Number",
+    "Weight": "Tensor | Number",
+    "OptInexact": "Tensor | Number | None",
+    "OptScalar": "Number | None",
+    "Int": "int",
+    "OptInt": "int | None",
+    "Bool": "bool",
+    "OptBool": "bool | None",
+    "Float": "float",
+    **dict.fromkeys(("OwnFloat", "FloatBound", "ComputedFloat"), "float"),
+    "OptFloat": "float | None",
+    "Str": "str",
+    "OptStr": "str | None",
+    "Dims": "int | Sequence[int] | None",
+    "IntOrInts": "int | Sequence[int]",
+    "Shape": "int | Sequence[int]",
+    "OptShape": "Sequence[int] | None",
+    "DType": "dtype | None",
+    "Number": "Number",
+    **dict.fromkeys(("OwnNumber", "ComputedNumber", "NumberLimit"), "Number"),
+    "OptNumber": "Number | None",
+    "Static": "Any",
+}
+#: The same by the identity of the annotation's kind.
+_KINDS = {id(get_args(getattr(schema, name))[1]): text for name, text in _TYPES.items()}
 #: Kinds that a family defines for itself are typed by what they say they expect.
 _EXPECTED = {
     "tuple of ints": "Sequence[int]",
@@ -102,7 +101,7 @@ def _type_of(kind: schema.Kind) -> str:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class TypedParameter:
     """One parameter; ``prefix`` is "", "*" or "**"."""
 
     name: str
@@ -110,6 +109,8 @@ class Parameter:
     default: str | None = None
     keyword_only: bool = False
     prefix: str = ""
+    #: The default itself.
+    value: Any = inspect.Parameter.empty
 
     def text(self, spelled: Callable[[str], str]) -> str:
         """Write the parameter as it stands in a definition; ``spelled`` writes its type."""
@@ -118,10 +119,10 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Signature:
-    """A public function as a user sees it."""
+class TypedSignature:
+    """A public function as a user sees it; ``doc`` is what its definition says."""
 
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[TypedParameter, ...]
     returns: str
     doc: str
 
@@ -149,9 +150,12 @@ def _default(value: Any) -> str | None:
 
 
 def _doc(fn: Callable[..., Any]) -> str:
-    return inspect.cleandoc(fn.__doc__ or "")
+    # As it stands at the definition: `str`'s own method, which makes no whole docstring of it.
+    doc = fn.__doc__
+    return "" if doc is None else inspect.cleandoc(str.expandtabs(doc))
 
 
+@functools.cache
 def returns_tuple(fn: Callable[..., Any]) -> bool:
     """Return whether a pure function returns a tuple: some ``return`` of its own gives one."""
     try:
@@ -171,57 +175,70 @@ def returns_tuple(fn: Callable[..., Any]) -> bool:
     )
 
 
-def of_op(spec: OpSpec, *, in_place: bool = False) -> Signature:
+def of_op(spec: OpSpec, *, in_place: bool = False) -> TypedSignature:
     """Return the signature of a registered op, or of its in-place twin."""
     s = spec.schema
     parameters = []
     for i, (name, kind, default) in enumerate(zip(s.names, s.kinds, s.defaults, strict=True)):
-        parameters.append(Parameter(name, _type_of(kind), _default(default), i >= s.positional))
+        shown = _default(default)
+        parameters.append(
+            TypedParameter(name, _type_of(kind), shown, i >= s.positional, value=default)
+        )
     # A parameter without default cannot follow one that has one; operands may come late.
     seen = False
     for i, p in enumerate(parameters):
         seen = seen or p.default is not None
         if seen and p.default is None and not p.keyword_only:
-            parameters[i] = Parameter(p.name, p.type, "...")
+            parameters[i] = TypedParameter(p.name, p.type, "...")
     many = spec.returns is not None or returns_tuple(spec.fn)
     if not in_place:
         out = "Sequence[Tensor] | None" if many else "Tensor | None"
-        parameters.append(Parameter("out", out, "None", keyword_only=True))
+        parameters.append(TypedParameter("out", out, "None", keyword_only=True, value=None))
     returns = (
         "Any"
         if spec.returns is not None
         else ("tuple[Tensor, ...]" if many and not in_place else "Tensor")
     )
-    return Signature(tuple(parameters), returns, _doc(spec.fn))
+    return TypedSignature(tuple(parameters), returns, _doc(spec.fn))
 
 
 def _annotation(text: Any) -> str:
     """Return an annotation as it may stand in a stub: Any where it names something private."""
     if text is inspect.Parameter.empty or not isinstance(text, str):
         return "Any"
+    if text in _TYPES:
+        return _TYPES[text]
     names = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", text))
     return text if names <= KNOWN else "Any"
 
 
-def of_composite(fn: Callable[..., Any]) -> Signature:
+def of_composite(fn: Callable[..., Any]) -> TypedSignature:
     """Return the signature of a Python function made of ops."""
-    signature = inspect.signature(fn)
+    view = vars(fn).get("copy_of_view")
+    if view is not None:
+        out = TypedParameter("out", "Any", "None", keyword_only=True, value=None)
+        return replace(of(view), parameters=(*of(view).parameters, out), doc=_doc(fn))
+    marked = vars(fn).get("__signature__")
+    signature = getattr(marked, "written", marked)
+    if signature is None:
+        signature = inspect.signature(bare(inspect.unwrap(fn)))
     parameters = []
     for p in signature.parameters.values():
         prefix = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         parameters.append(
-            Parameter(
+            TypedParameter(
                 p.name,
                 _annotation(p.annotation),
                 _default(p.default),
                 p.kind is p.KEYWORD_ONLY,
                 prefix,
+                p.default,
             )
         )
-    return Signature(tuple(parameters), _annotation(signature.return_annotation), _doc(fn))
+    return TypedSignature(tuple(parameters), _annotation(signature.return_annotation), _doc(fn))
 
 
-def of(function: Callable[..., Any]) -> Signature:
+def of(function: Callable[..., Any]) -> TypedSignature:
     """Return the signature of anything that the registry exports."""
     spec = getattr(function, "spec", None)
     if spec is None:
