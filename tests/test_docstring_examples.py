@@ -90,6 +90,7 @@ OURS = [
     "testing.strategies.InPlaceProgram",
     "testing.strategies.dtypes",
     "testing.strategies.indices",
+    "testing.strategies.module_case",
     "testing.strategies.modules",
     "testing.strategies.programs",
     "testing.strategies.shapes",

@@ -132,3 +132,19 @@ def test_what_trace_module_refuses(net, inputs, check_inputs, error, words):
 def test_trace_module_takes_modules():
     with pytest.raises(AttributeError, match=r"expected torch\.nn\.Module"):
         torch.jit.trace_module(lambda x: x, {"forward": X})
+
+
+def test_what_is_traced_or_scripted_says_its_type_as_pytorchs_does():
+    class Mine(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    traced, scripted = torch.jit.trace(Mine(), torch.ones(2)), torch.jit.script(Mine())
+    names = [type(module).__name__ for module in (traced, scripted)]
+    assert names == ["TopLevelTracedModule", "RecursiveScriptModule"]
+    assert isinstance(traced, torch.jit.TopLevelTracedModule)
+    assert [repr(traced), repr(scripted)] == [
+        "Mine(original_name=Mine)",
+        "RecursiveScriptModule(original_name=Mine)",
+    ]
+    assert traced.original_name == "Mine"

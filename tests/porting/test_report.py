@@ -101,6 +101,16 @@ def test_table_and_notes_of_runs_without_steps():
     ]
 
 
+def test_notes_say_what_autocast_does_to_programs():
+    work = {"program": "step", "flops": {"f32": 8.0}, "bytes": 4.0, "peak": {}}
+    plain = make_run("compiled", work=work)
+    lowered = make_run("compiled", work=work, autocast=["bfloat16"])
+    said = [line for line in report.notes([make_run(), lowered]) if "autocast" in line]
+    assert len(said) == 1
+    assert "keeps more bits than bfloat16 has" in said[0]
+    assert not any("autocast" in line for line in report.notes([make_run(), plain]))
+
+
 def test_notes_name_the_modules_left_eager():
     run = make_run("compiled", left_eager={"Net": "needs a value"}, last_line="")
     assert report.notes([make_run(last_line=""), run]) == [

@@ -1,5 +1,6 @@
 """assert_matches_eager: what it compares, what it puts back, how it refuses."""
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -74,6 +75,59 @@ def test_methods_modules_and_compiled_functions():
     assert_matches_eager(layer.forward, X)
     assert_matches_eager(torch.jit(layer), X)
     assert_matches_eager(torch.compile(layer), X)
+
+
+calls_so_far = 0
+
+
+class Ring(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.at, self.seen, self.by_name, self.kinds = 0, [], {}, set()
+        self.data = np.zeros(2)
+        self.register_buffer("total", torch.zeros(()))
+
+    def push(self, x):
+        global calls_so_far
+        calls_so_far += 1
+        self.at += 1
+        self.seen.append(self.at)
+        self.by_name[self.at] = "x"
+        self.kinds.add(self.at)
+        self.data[0] += 1
+        self.total = self.total + x.sum()
+        self.made = True
+        return x * self.at * len(self.seen) * len(self.by_name) * calls_so_far + self.total
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be kept.*:RuntimeWarning")
+def test_python_values_are_put_back():
+    ring, start, total = Ring(), calls_so_far, 0
+
+    def count(x):
+        nonlocal total
+        total += 1
+        return ring.push(x) * total
+
+    total_before = ring.total
+    assert_matches_eager(count, X)
+    assert (ring.at, ring.seen, ring.by_name, ring.kinds) == (0, [], {}, set())
+    assert ring.data.tolist() == [0, 0]
+    assert (total, calls_so_far) == (0, start)
+    assert ring.total is total_before
+    assert not hasattr(ring, "made")
+
+
+def test_python_values_that_change_are_named():
+    ring = Ring()
+
+    def wrong(x):
+        ring.at += 1
+        return x * (2 if torch.compiler.is_compiling() else 1)
+
+    with pytest.raises(AssertionError) as error:
+        assert_matches_eager(wrong, X, calls=1)
+    assert "changes Python values: ring.at." in error.value.__notes__[0]
 
 
 def test_errors_are_compared():

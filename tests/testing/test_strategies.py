@@ -23,6 +23,7 @@ from torchlike.testing.strategies import (  # noqa: E402
     shapes,
     tensors,
 )
+from torchlike.testing.strategies.printing import source_of  # noqa: E402
 
 torchlike_profile = settings(settings.get_profile("torchlike"), database=None, derandomize=True)
 EVERY = [d for kind in DTYPES.values() for d in kind]
@@ -69,6 +70,90 @@ def test_layouts_and_dtypes(dtype, layout):
         assert t.is_contiguous() == (layout in ("contiguous", "offset"))
 
     run()
+
+
+def example_of(strategy, refuses):
+    """What hypothesis prints of the example that it shrinks to."""
+
+    @torchlike_profile
+    @given(x=strategy)
+    def run(x):
+        assert not refuses(x)
+
+    with pytest.raises(AssertionError) as error:
+        run()
+    text = "\n".join(error.value.__notes__)
+    return text.partition("x=")[2].partition(",\n)")[0]
+
+
+SHRINKS = {
+    "torch.tensor(50.0)": (
+        tensors(dtypes("float"), high=90, low=-90),
+        lambda x: bool((x >= 50).any()),
+    ),
+    "torch.tensor([0, 0, 3])": (tensors(torch.int64), lambda x: x.shape == (3,) and bool(x[2] > 2)),
+    "torch.tensor(0.0).requires_grad_()": (
+        tensors(requires_grad=st.booleans()),
+        lambda x: x.requires_grad,
+    ),
+    "torch.tensor(torch.nan, dtype=torch.bfloat16)": (
+        tensors(torch.bfloat16),
+        lambda x: bool(x.isnan().any()),
+    ),
+    "torch.tensor([[0.0, 0.0], [0.0, 0.0]]).permute(1, 0)": (
+        tensors(shape=(2, 2), layouts=LAYOUTS[:2]),
+        lambda x: x.stride() == (1, 2),
+    ),
+    "torch.tensor([0])": (
+        indices((3, 4)),
+        lambda i: any(isinstance(part, torch.Tensor) for part in (i if type(i) is tuple else (i,))),
+    ),
+}
+
+
+@pytest.mark.sampled(every=2)
+@pytest.mark.parametrize("printed", SHRINKS)
+def test_examples_shrink_and_print_as_python(printed):
+    strategy, refuses = SHRINKS[printed]
+    assert example_of(strategy, refuses) == printed
+    assert refuses(eval(printed, {"torch": torch}))
+
+
+@torchlike_profile
+@given(tensors(dtypes(), requires_grad=st.booleans()))
+def test_the_python_of_a_tensor_makes_it(t):
+    made = eval(source_of(t), {"torch": torch})
+    assert (made.dtype, made.shape, made.requires_grad) == (t.dtype, t.shape, t.requires_grad)
+    if t.numel():
+        assert (made.stride(), made.storage_offset()) == (t.stride(), t.storage_offset())
+    torch.testing.assert_close(made, t, rtol=0, atol=0, equal_nan=True)
+
+
+def test_tensors_that_python_does_not_make():
+    w = torch.ones(2, requires_grad=True)
+    for t in (w * 2, torch.nn.Parameter(w.detach()), torch.ones(2, device="meta"), w.to_sparse()):
+        assert source_of(t) is None
+    assert source_of(torch.zeros(5000)) is None
+
+
+def test_examples_of_modules_and_programs_are_python():
+    case = example_of(modules("linear"), lambda c: bool((c.inputs[0] >= 1).any()))
+    made = eval(case, {"torch": torch, "module_case": strategies.module_case})
+    assert made.inputs[0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 1]]
+    program = example_of(programs((2, 2)), lambda p: "neg_" in p.source)
+    made = eval(program, {"InPlaceProgram": strategies.InPlaceProgram})
+    assert made(torch.ones(2, 2))[0].tolist() == [[-1, -1], [-1, -1]]
+
+
+def test_bounds_that_a_dtype_does_not_hold():
+    @torchlike_profile
+    @given(tensors(torch.bfloat16, special=False, low=-0.3, high=0.1))
+    def run(t):
+        assert bool(((t.double() >= -0.3) & (t.double() <= 0.1)).all())
+
+    run()
+    found = find(tensors(low=0.1, high=0.1, special=False), lambda t: t.numel() > 0)
+    assert found.flatten()[0] == 0.1  # the nearest of float32
 
 
 def test_shapes():

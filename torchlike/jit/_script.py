@@ -217,6 +217,12 @@ class ScriptModule(nn.Module):
     """Base of compiled modules."""
 
     _script: Any = None
+    #: The name of the class that was compiled; "" of a module from a file.
+    original_name = ""
+
+    def extra_repr(self) -> str:
+        """Return the name of the class that was compiled."""
+        return f"original_name={self.original_name}" if self.original_name else ""
 
     @property
     def graph(self) -> str:
@@ -247,6 +253,9 @@ class RecursiveScriptModule(ScriptModule):
 
 class TopLevelTracedModule(RecursiveScriptModule):
     """A module compiled by ``trace``."""
+
+    def _get_name(self) -> str:
+        return self.original_name
 
 
 TracedModule = TopLevelTracedModule
@@ -298,7 +307,9 @@ def of_module(module: Any, base: type, fallback: str | None = None) -> Any:
     for name in dir(type(module)):
         if getattr(getattr(type(module), name, None), "_torchlike_exported", False):
             space[name] = staticmethod(ScriptFunction(getattr(module, name), fallback=fallback))
-    twin = type(type(module).__name__, (base, type(module)), space)
+    # The name is the base's. The room stays the user's: attributes of a library's classes are not
+    # among what compiled programs watch.
+    twin = type(base.__name__, (base, type(module)), space)
     made = object.__new__(twin)
     made.__dict__ = module.__dict__
     return made

@@ -8,6 +8,7 @@ notes what ``compare --find-divergence`` compares.
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import warnings
@@ -41,6 +42,7 @@ def main(argv: list[str]) -> None:
         warnings.filterwarnings("ignore", "torchlike.jit: .* runs eagerly, because", RuntimeWarning)
     tune_allocator()
     torch_alias.install()
+    lowered = _watch_autocast()
     torchlike.jit.set_warmup(0)  # what is compiled is compared, from its first step on
     modules = compiled.apply(compiled.mode_from_environment())
     if option == OPTION:
@@ -61,11 +63,26 @@ def main(argv: list[str]) -> None:
     )
     record(
         recorded,
-        lambda: _about(modules),
+        lambda: {**_about(modules), "autocast": sorted(lowered)},
         argv[1:] if option else argv,
         find_step=option == "--find-step",
         whole_step=int(line) if line else None,
     )
+
+
+def _watch_autocast() -> set[str]:
+    """Return a set that gets the dtypes to which regions of the script cast."""
+    lowered: set[str] = set()
+    enter = torchlike.amp.autocast.__enter__
+
+    @functools.wraps(enter)
+    def noted(region: torchlike.amp.autocast) -> torchlike.amp.autocast:
+        if region._enabled:
+            lowered.add(region.fast_dtype.name)
+        return enter(region)
+
+    torchlike.amp.autocast.__enter__ = noted
+    return lowered
 
 
 def _keep(loss: torchlike.Tensor) -> jax.Array | None:

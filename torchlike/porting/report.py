@@ -52,6 +52,8 @@ class RecordedRun:
     #: What the program with the most operations computes a call: its name, operations by unit,
     #: bytes, the device's peak. None where nothing was compiled.
     work: dict[str, Any] | None = None
+    #: The dtypes to which the script's regions of autocast cast.
+    autocast: list[str] = field(default_factory=list)
 
     @property
     def steady_step(self) -> float | None:
@@ -168,6 +170,12 @@ def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list
             seconds = run.steady_step if run.work["program"] in run.whole_steps else None
             said = told(work, seconds, peak or run.work["peak"])
             lines.append(f"{run.label}: {run.work['program']}: {said}.")
+            if run.autocast:
+                lines.append(
+                    f"{run.label}: under autocast a program keeps more bits than "
+                    f"{' and '.join(run.autocast)} has: XLA fuses operations, and does not round "
+                    "between them. Losses differ from the eager ones by more than float32's do."
+                )
         if run.first_step is None:
             lines.append(
                 f"{run.label}: neither optimizer.step() nor backward() ran: no step to time."

@@ -30,7 +30,8 @@ def assert_matches_eager(
     function reaches (modules, tensors, optimizers and generators in its closure, in globals that it
     names, in the object that it is a method of); the random generator's state; and the type of an
     error, if there is one. The arguments are copied for each run, and the state is put back, so a
-    function that trains can be given. Python values that it changes are not put back.
+    function that trains can be given. Put back, and not compared, are Python values that it changes
+    as well: attributes of objects of yours, lists, dictionaries, variables of closures and globals.
 
     Args:
       fn: a function, method or module; of one that is compiled already, what was compiled.
@@ -51,15 +52,24 @@ def assert_matches_eager(
     plain = fn._fn if isinstance(fn, JitFunction) else getattr(fn, "_orig_mod", fn)
     compiled = Variant(variant)(plain)
     state = ReachableState(plain)
+    changed: list[str] = []
     try:
         eager = _run(plain, args, kwargs, calls, seed, state)
-        state.restore()
+        changed = state.restore()
         found = _run(compiled, args, kwargs, calls, seed, state)
     finally:
         state.restore()
     for number, (ours, expected) in enumerate(zip(found, eager, strict=True), 1):
         who = variant if number == 1 else f"call {number} of {variant}"
-        assert_same(ours, expected, who, rtol=rtol, atol=atol)
+        try:
+            assert_same(ours, expected, who, rtol=rtol, atol=atol)
+        except AssertionError as error:
+            if changed:
+                error.add_note(
+                    f"The function changes Python values: {', '.join(changed)}. They were put back "
+                    "between the runs."
+                )
+            raise
 
 
 def _run(

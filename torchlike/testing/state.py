@@ -14,6 +14,7 @@ from torchlike.nn import Module
 from torchlike.optim import Optimizer
 from torchlike.random import Generator
 from torchlike.tensor import Tensor
+from torchlike.testing.python_state import COLLECTIONS, PythonState
 
 #: So many objects deep is looked; a model held by an object held by a global is 3 deep.
 _DEPTH = 12
@@ -23,6 +24,8 @@ class ReachableState:
     """Tensors, optimizers and generators that a function reaches: its closure, the globals that it
     names, the object that it is a method of, and what hangs on these.
 
+    And the Python values that stand there: counters, lists, dictionaries.
+
     Attributes:
       tensors: by a name such as ``model.weight``.
     """
@@ -31,6 +34,7 @@ class ReachableState:
         self.tensors: dict[str, Tensor] = {}
         self._optimizers: list[Optimizer] = []
         self._generators: list[Generator] = []
+        self._python = PythonState()
         self._seen: dict[int, Any] = {}
         self._walk(fn, "", 0)
         self._values = [
@@ -40,9 +44,10 @@ class ReachableState:
         self._states = [copy.deepcopy(o.state_dict()) for o in self._optimizers]
         self._positions = [g.get_state() for g in self._generators]
 
-    def restore(self) -> None:
-        """Restore values, gradients, optimizers and generators as they were when the state was
-        looked up. Python values are not brought back."""
+    def restore(self) -> list[str]:
+        """Restore values, gradients, optimizers, generators and Python values as they were when the
+        state was looked up; return the names of the Python values that had changed."""
+        changed = self._python.restore()
         with no_grad():
             for t, value, grad in self._values:
                 t.detach().copy_(value)
@@ -52,6 +57,7 @@ class ReachableState:
             optimizer.load_state_dict(copy.deepcopy(state))
         for generator, position in zip(self._generators, self._positions, strict=True):
             generator.set_state(position)
+        return changed
 
     def observed(self) -> dict[str, Any]:
         """Copy the tensors' values and gradients."""
@@ -74,9 +80,17 @@ class ReachableState:
             return
         if isinstance(x, Optimizer):
             self._optimizers.append(x)
-        for key, value in _inside(x):
+        inside = _inside(x)
+        if (inside or isinstance(x, COLLECTIONS)) and not isinstance(x, Optimizer):
+            self._python.add(x, name)
+        if isinstance(x, Module):
+            for table in _TABLES:
+                self._python.add(vars(x)[table], name)
+        for key, value in inside:
             dot = "." if name and key and not key.startswith("[") else ""
             self._walk(value, f"{name}{dot}{key}", depth + 1)
+        for method in _methods(x):  # under no name of the object's: what they name is elsewhere
+            self._walk(method, "", depth + 1)
 
 
 def _inside(x: Any) -> list[tuple[str, Any]]:
@@ -101,6 +115,12 @@ def _inside(x: Any) -> list[tuple[str, Any]]:
     if isinstance(x, types.ModuleType) or not hasattr(x, "__dict__"):
         return []
     return [] if is_library(type(x).__module__, "") else list(vars(x).items())
+
+
+def _methods(x: Any) -> list[types.FunctionType]:
+    """Return the functions of an object's classes, unless these are a library's."""
+    own = [c for c in type(x).__mro__ if not is_library(c.__module__, "")]
+    return [f for c in own for f in vars(c).values() if isinstance(f, types.FunctionType)]
 
 
 _TABLES = ("_parameters", "_buffers", "_modules")

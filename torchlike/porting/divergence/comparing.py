@@ -5,7 +5,7 @@ differ although the losses agree, parameters that differ although the gradients 
 from it is not told.
 
 Rounding is no difference. Two values agree that are within the tolerance relative to the larger
-norm. Where a gradient is next to nothing beside the others of its pass (of a bias before a
+norm; gradients, relative to a hundredth of the largest of their pass where that is more. Where a gradient is next to nothing beside the others of its pass (of a bias before a
 normalisation, say, which is rounding alone), an optimizer may make a large update of it: neither
 that gradient nor what the parameter is from then on is judged, nor what its module gives alone.
 """
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from torchlike.porting.divergence.digests import all_apart, apart, describe, norm
-from torchlike.porting.divergence.narrowing import NOISE
+from torchlike.porting.divergence.narrowing import NOISE, PART_OF_WHOLE
 
 #: What a module gives is as exact as what it was given: an output far smaller than the input is
 #: what is left of larger numbers.
@@ -277,16 +277,16 @@ class Comparison:
         """Compare gradients, and note those that are noise: return the parameter, and what is
         different, of the gradient that backward comes to first."""
         both = [one for one in (*a.values(), *b.values()) if one is not None]
-        floor = NOISE * norm(both)
+        largest = norm(both)
         wrong = {}
         for name in a.keys() | b.keys():
             one, other = a.get(name), b.get(name)
             if (one is None) != (other is None):
                 wrong[name] = "is none here" if one is None else "is none there"
             elif one is not None and other is not None:
-                if max(norm([one]), norm([other])) <= floor:
+                if max(norm([one]), norm([other])) <= NOISE * largest:
                     self._noisy.add(name)
-                elif apart(one, other, floor) > self._tolerance:
+                elif apart(one, other, PART_OF_WHOLE * largest) > self._tolerance:
                     wrong[name] = describe([one], [other])
         if not wrong:
             return None

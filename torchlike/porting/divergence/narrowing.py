@@ -13,6 +13,9 @@ Operations = list[dict[str, Any]]
 
 #: Below this part of the largest gradient of a pass, a gradient is rounding.
 NOISE = 1e-5
+#: A gradient that is less than this part of the largest is judged as one of that size: it may be
+#: what is left of terms as large as the others, whose roundings it has.
+PART_OF_WHOLE = 1e-2
 
 
 def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str, Any] | None:
@@ -81,7 +84,7 @@ def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> di
         if one["direct"] and any(_which(one["takes"])) and not any(_which(one["gives"])):
             return _only(one, here)  # detach() and its like
     both = [g for run in (a, b) for g in run["gradients"] if g is not None]
-    floor = NOISE * norm(both)
+    floor = PART_OF_WHOLE * norm(both)
 
     def differs(x: int | None, y: int | None) -> bool:
         one = None if x is None else a["gradients"][x]

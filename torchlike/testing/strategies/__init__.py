@@ -1,12 +1,14 @@
 """Strategies of hypothesis for tensors, modules with inputs, in-place programs and indices.
 
 They need hypothesis (``pip install 'torchlike[testing]'``). Importing them registers hypothesis's
-profile "torchlike": no deadline, since a first call may compile; derandomized where CI is set.
+profile "torchlike": no deadline, since a first call may compile; derandomized where CI is set. And
+it has hypothesis print tensors as Python that makes them.
 """
 
 from torchlike.testing.strategies.dtypes import DTYPES, dtypes
 from torchlike.testing.strategies.indices import indices
-from torchlike.testing.strategies.modules import ModuleCase, modules
+from torchlike.testing.strategies.modules import ModuleCase, module_case, modules
+from torchlike.testing.strategies.printing import register_printer
 from torchlike.testing.strategies.profile import register_profile
 from torchlike.testing.strategies.programs import InPlaceProgram, programs
 from torchlike.testing.strategies.tensors import LAYOUTS, SHAPES, shapes, tensors
@@ -22,6 +24,7 @@ __all__ = [
     "ModuleCase",
     "dtypes",
     "indices",
+    "module_case",
     "modules",
     "programs",
     "shapes",
@@ -29,3 +32,4 @@ __all__ = [
 ]
 
 register_profile()
+register_printer()

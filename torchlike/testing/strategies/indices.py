@@ -79,11 +79,19 @@ def _parts(way: str, n: int, length: int) -> Any:
         return st.integers(-n, n - 1)
     if way in ("tensor", "list"):
         places = st.lists(st.integers(-n, n - 1), min_size=length, max_size=length)
-        return places if way == "list" else places.map(_tensor)
+        return places if way == "list" else _made_by(_tensor, places)
     if way == "mask":
-        return st.lists(st.booleans(), min_size=n, max_size=n).map(_mask)
+        bits = st.lists(st.booleans(), min_size=n, max_size=n)
+        return _made_by(_mask, bits)
     ends = (None, *range(n + 2), *range(-1, -n - 2, -1))
     return st.sampled_from([slice(*s) for s in itertools.product(ends, ends, (None, 1, 2, 3))])
+
+
+@st.composite
+def _made_by(draw: Any, make: Any, parts: Any) -> Any:
+    """Map the parts to what ``make`` gives of them. ``parts.map(make)`` would print as a call of
+    ``make``, which nobody can paste."""
+    return make(draw(parts))
 
 
 def _tensor(places: list[int]) -> Any:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlike import nn
-from torchlike._ops import functions
+from torchlike._core import dtypes as _dtypes
 from torchlike.random import default_generator
 from torchlike.testing.strategies.hypothesis_package import st
+from torchlike.testing.strategies.tensors import LAYOUTS, tensors
 
 
 class ModuleCase(NamedTuple):
     """A module, and the arguments of one call: ``case.module(*case.inputs)``.
 
     Attributes:
-      name: which of the kinds of ``modules`` it is.
       module: the module.
       inputs: a tuple of tensors.
 
@@ -32,6 +32,9 @@ class ModuleCase(NamedTuple):
     module: nn.Module
     inputs: tuple[Any, ...]
 
+    def __repr__(self) -> str:  # no Python, so that hypothesis prints the call that made it
+        return f"<ModuleCase: {self.module}>"
+
 
 def _mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
@@ -45,23 +48,19 @@ def _convolutional() -> nn.Module:
     return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.GELU())
 
 
-def _images(batch: int) -> Any:
-    return functions.randn(batch, 2, 5, 5)
-
-
-def _rows(batch: int) -> Any:
-    return functions.randn(batch, 4)
-
-
-def _sequences(batch: int) -> Any:
-    return functions.randn(batch, 3, 4)
+def _numbers(*size: int) -> Callable[[int], Any]:
+    return lambda batch: tensors(shape=(batch, *size), layouts=LAYOUTS[:1], special=False)
 
 
 def _tokens(batch: int) -> Any:
-    return functions.randint(0, 7, (batch, 3))
+    kind, contiguous = _dtypes.int64, LAYOUTS[:1]
+    return tensors(kind, (batch, 3), layouts=contiguous, special=False, low=0, high=6)
 
 
-#: How modules are made, and one input of theirs for a size of batch; the simplest first.
+_rows, _sequences, _images = _numbers(4), _numbers(3, 4), _numbers(2, 5, 5)
+
+#: How modules are made, and a strategy for one input of theirs, by the size of its batch; the
+#: simplest first.
 _CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Any]]] = {
     "linear": (lambda: nn.Linear(4, 3), _rows),
     "mlp": (_mlp, _rows),
@@ -79,7 +78,8 @@ def modules(*names: str, training: bool | None = None) -> Any:
     """Return a strategy for modules with inputs, as `ModuleCase`: layers and small networks,
     batches of 2 and 3.
 
-    Weights and inputs follow from what hypothesis draws; the default generator is left alone.
+    Inputs are drawn as by `tensors`; weights follow from a seed that is drawn. The default
+    generator is left alone.
 
     Args:
       names: which of "linear", "mlp", "dropout", "layer norm", "batch norm", "convolution",
@@ -102,23 +102,52 @@ def modules(*names: str, training: bool | None = None) -> Any:
       >>> check()
     """
     for name in names:
-        if name not in _CASES:
-            raise ValueError(f"unknown module {name!r}: one of {', '.join(_CASES)}")
+        _known(name)
     modes = st.booleans() if training is None else st.just(training)
+    return _modules(st.sampled_from(names or tuple(_CASES)), modes)
 
-    def made(name: str, batch: int, mode: bool, seed: int) -> ModuleCase:
-        before = default_generator.get_state()
-        default_generator.manual_seed(seed)
-        try:
-            make, inputs = _CASES[name]
-            return ModuleCase(make().train(mode), (inputs(batch),))
-        finally:
-            default_generator.set_state(before)
 
-    return st.builds(
-        made,
-        st.sampled_from(names or tuple(_CASES)),
-        st.sampled_from((2, 3)),
-        modes,
-        st.integers(0, 255),
-    )
+@st.composite
+def _modules(draw: Any, names: Any, modes: Any) -> ModuleCase:
+    name, batch = draw(names), draw(st.sampled_from((2, 3)))
+    inputs = _CASES[name][1](batch)
+    # hypothesis prints the case as this call of ``module_case``.
+    case = st.builds(module_case, st.just(name), inputs, training=modes, seed=st.integers(0, 255))
+    return draw(case)
+
+
+def module_case(name: str, *inputs: Any, training: bool = False, seed: int = 0) -> ModuleCase:
+    """Return a module of `modules` with inputs: what a falsifying example prints, to be pasted.
+
+    The default generator is left alone.
+
+    Args:
+      name: one of the kinds of `modules`.
+      inputs: tensors that the module takes.
+      training: the mode of the module.
+      seed: that its weights follow from.
+
+    Returns:
+      the module and the inputs.
+
+    Raises:
+      ValueError: another name.
+
+    Example:
+      >>> from torchlike.testing import strategies
+      >>> case = strategies.module_case("linear", torch.ones(2, 4))
+      >>> case.module(*case.inputs).shape
+      torch.Size([2, 3])
+    """
+    before = default_generator.get_state()
+    default_generator.manual_seed(seed)
+    try:
+        return ModuleCase(_known(name)().train(training), inputs)
+    finally:
+        default_generator.set_state(before)
+
+
+def _known(name: str) -> Callable[[], nn.Module]:
+    if name not in _CASES:
+        raise ValueError(f"unknown module {name!r}: one of {', '.join(_CASES)}")
+    return _CASES[name][0]

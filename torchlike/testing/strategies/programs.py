@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,8 @@ class InPlaceProgram:
     """
 
     def __init__(self, source: str, shape: tuple[int, ...]) -> None:
+        # hypothesis indents the lines of what it prints, and this may be pasted from there.
+        source = textwrap.dedent(source).lstrip("\n")
         self.source, self.shape = source, shape
         names: dict[str, Any] = {}
         file = f"<in-place program {abs(hash(source))}>"
@@ -44,7 +47,7 @@ class InPlaceProgram:
         return self.function(x)
 
     def __repr__(self) -> str:
-        return f"\n{self.source}"
+        return f'InPlaceProgram("""\n{self.source}""", {self.shape})'
 
 
 def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from torchlike._core import dtypes as _dtypes
 from torchlike._ops import functions
 from torchlike.tensor import Tensor
 from torchlike.testing.strategies.dtypes import checked
 from torchlike.testing.strategies.hypothesis_package import st
+from torchlike.testing.strategies.values import values
 
-#: Few shapes, so that few programs are compiled: scalars, ones that broadcast, sizes of zero.
+#: Few shapes, so that few programs are compiled: scalars, ones that broadcast, sizes of zero. The
+#: simplest first, to which hypothesis shrinks.
 SHAPES: tuple[tuple[int, ...], ...] = (
-    (3,),
-    (2, 3),
     (),
     (1,),
-    (4, 1),
-    (1, 3),
     (0,),
-    (2, 3, 4),
+    (3,),
+    (1, 3),
+    (4, 1),
+    (2, 3),
     (3, 3),
     (0, 3),
     (2, 0),
     (2, 1, 4),
+    (2, 3, 4),
 )
 
 #: Contiguous elements end to end, and views: of a tensor that is written in another order, of every
@@ -77,12 +76,16 @@ def tensors(
     """Return a strategy for tensors, also non-contiguous ones, expanded ones and views into larger
     tensors.
 
+    Elements are drawn by ``hypothesis.extra.numpy``. A falsifying example shrinks in all that it
+    has: dtype, shape, layout, requires_grad, and each element. It prints as Python that makes it.
+
     Args:
       dtype: one, or a strategy; float32 by default. ``strategies.dtypes()`` draws from all.
       shape: one, or a strategy; ``shapes()``, a pool of twelve, by default.
       layouts: from `LAYOUTS`; the first is the simplest.
       special: whether some examples hold NaN, infinities, both zeros, the smallest normal and the
-        largest number of the dtype (of integers, both ends).
+        largest number of the dtype (of integers, both ends). Without it floats are 0 or at least
+        as large as the dtype's eps.
       low, high: bounds of the other values.
       requires_grad: True, False, or a strategy for both; of floating point and complex tensors
         alone. The tensor is a leaf.
@@ -117,78 +120,55 @@ def tensors(
     if not isinstance(grads, st.SearchStrategy):
         grads = st.just(bool(requires_grad))
 
-    def made(kind: Any, size: Any, layout: str, numbers: int, grad: bool) -> Tensor:
-        kind = checked(kind, device)
-        seed, is_special = divmod(numbers, 2)
-        fill = _RandomFill(kind, seed, bool(is_special and special), low, high)
-        t = _MAKERS[layout](fill, tuple(size))
-        t = t if str(device) == "cpu" else t.to(device)
-        return t.requires_grad_() if grad and kind.category >= 2 else t
-
-    return st.builds(made, kinds, sizes, st.sampled_from(layouts), st.integers(0, 4095), grads)
+    return _tensors(kinds, sizes, st.sampled_from(layouts), special, (low, high), grads, device)
 
 
-class _RandomFill:
-    """Makes tensors of numbers that follow from a seed."""
-
-    def __init__(
-        self, dtype: _dtypes.dtype, seed: int, special: bool, low: float, high: float
-    ) -> None:
-        self.dtype, self._special, self._low, self._high = dtype, special, low, high
-        self._random = np.random.default_rng(seed)
-
-    def __call__(self, size: tuple[int, ...]) -> Tensor:
-        kind, random = self.dtype, self._random
-        if kind is _dtypes.bool:
-            values = random.integers(0, 2, size).astype(bool)
-        elif kind.category < 2:
-            facts = _dtypes.iinfo(kind)
-            low, high = max(math.ceil(self._low), facts.min), min(int(self._high), facts.max)
-            values = random.integers(low, high, size, endpoint=True)
-        else:
-            values = np.asarray(random.uniform(self._low, self._high, size))
-            if kind.is_complex:
-                values = values + 1j * random.uniform(self._low, self._high, size)
-        values = np.asarray(values).astype(kind.numpy)
-        if self._special and values.size and kind is not _dtypes.bool:
-            self._put_special(values.reshape(-1))
-        return functions.from_numpy(values)
-
-    def _put_special(self, flat: np.ndarray) -> None:
-        """Put special values into a third of the places, one at least."""
-        kind = self.dtype
-        if kind.category < 2:
-            facts: Any = _dtypes.iinfo(kind)
-            choices = [facts.min, facts.max, 0]
-        else:
-            facts = _dtypes.finfo(kind)
-            choices = [math.nan, math.inf, -math.inf, -0.0, 0.0, facts.tiny, facts.max, facts.min]
-        n = max(1, flat.size // 3)
-        places = self._random.permutation(flat.size)[:n]
-        flat[places] = np.array(
-            [choices[i] for i in self._random.integers(0, len(choices), n)], flat.dtype
-        )
+@st.composite
+def _tensors(
+    draw: Any,
+    kinds: Any,
+    sizes: Any,
+    layouts: Any,
+    special: bool,
+    bounds: tuple[float, float],
+    grads: Any,
+    device: Any,
+) -> Tensor:
+    kind = checked(draw(kinds), device)
+    size, layout, grad = tuple(draw(sizes)), draw(layouts), draw(grads)
+    is_special = special and draw(st.booleans())
+    memory, view = _LAYOUTS[layout](size) if size else ((), _whole)
+    t = view(functions.from_numpy(draw(values(kind, memory, is_special, *bounds))))
+    t = t if str(device) == "cpu" else t.to(device)
+    return t.requires_grad_() if grad and kind.category >= 2 else t
 
 
-def _transposed(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
-    t = fill(size[::-1])
-    return t.permute(*reversed(range(len(size)))) if size else t
+#: The shape of what is in memory, and the view of it that the tensor is.
+_Layout = tuple[tuple[int, ...], Callable[[Tensor], Tensor]]
 
 
-def _strided(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
-    return fill((*size[:-1], 2 * size[-1]))[..., ::2] if size else fill(size)
+def _whole(memory: Tensor) -> Tensor:
+    return memory
 
 
-def _offset(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
-    return fill((size[0] + 2, *size[1:]))[1 : size[0] + 1] if size else fill((3,))[1]
+def _transposed(size: tuple[int, ...]) -> _Layout:
+    return size[::-1], lambda memory: memory.permute(*reversed(range(len(size))))
 
 
-def _expanded(fill: _RandomFill, size: tuple[int, ...]) -> Tensor:
-    return fill((1, *size[1:])).expand(size) if size else fill(size)
+def _strided(size: tuple[int, ...]) -> _Layout:
+    return (*size[:-1], 2 * size[-1]), lambda memory: memory[..., ::2]
 
 
-_MAKERS: dict[str, Callable[[_RandomFill, tuple[int, ...]], Tensor]] = {
-    "contiguous": lambda fill, size: fill(size),
+def _offset(size: tuple[int, ...]) -> _Layout:
+    return (size[0] + 2, *size[1:]), lambda memory: memory[1 : size[0] + 1]
+
+
+def _expanded(size: tuple[int, ...]) -> _Layout:
+    return (1, *size[1:]), lambda memory: memory.expand(size)
+
+
+_LAYOUTS: dict[str, Callable[[tuple[int, ...]], _Layout]] = {
+    "contiguous": lambda size: (size, _whole),
     "transposed": _transposed,
     "strided": _strided,
     "offset": _offset,
