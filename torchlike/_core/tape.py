@@ -80,7 +80,11 @@ def next_sequence() -> int:
     return next(_sequence)
 
 
-class Node:
+class NodeType(type):
+    """The class of classes of nodes, by which new nodes are told of (autograd/new_nodes.py)."""
+
+
+class Node(metaclass=NodeType):
     """A recorded op: how to turn gradients of its outputs into gradients of its inputs.
 
     Subclasses define ``run`` (on arrays) and ``run_graph`` (on tensors, itself recorded).
@@ -99,6 +103,8 @@ class Node:
     n_outputs = 1
     #: Whether ``run`` is given gradients with their conditions (autograd/conditional_grad.py).
     sees_conditions = False
+    #: Whether what it saved is put into it after it was made; who does so tells of it then.
+    is_completed_later = False
     #: Whether its backward pass calls operators on tensors, so that their classes and modes see it.
     in_tensors = False
     #: Where one node stands for many operations: what puts these in its place.

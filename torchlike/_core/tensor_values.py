@@ -461,9 +461,11 @@ class PythonValues(TensorFields):
             conjugated = self._view.is_conjugated
             raise RuntimeError(errors.NUMPY_CONJUGATED if conjugated else errors.NUMPY_NEGATED)
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
+    def __dlpack__(self, *, read_only: bool = False, **kwargs: Any) -> Any:
         """Return a capsule with this tensor's memory, where NumPy can hold it on the CPU; else with
         its value.
+
+        ``read_only``: the receiver may not write; BufferError without ``max_version``.
 
         Differs from PyTorch: what receives bfloat16, float8 or an accelerator's array does not see
         later writes, nor the tensor the receiver's.
@@ -476,6 +478,11 @@ class PythonValues(TensorFields):
             raise ValueError("Unknown device type meta for Dlpack")
         if self.layout is not layouts.strided:
             raise BufferError("Can't export tensors with layout other than torch.strided")
+        if read_only and not kwargs.get("max_version"):
+            raise BufferError(
+                "read_only export requires the versioned DLPack protocol; pass max_version=(1, 0) "
+                "or higher"
+            )
         stream = kwargs.get("stream")
         if stream is not None and type(stream) is not int:
             raise TypeError("stream must be ``int`` or ``none``")
@@ -484,7 +491,11 @@ class PythonValues(TensorFields):
         elif stream is not None and self.is_cpu:
             raise AssertionError("stream should be None on cpu.")
         if self.is_cpu and self.dtype.numpy not in _NOT_IN_NUMPY:
-            return self.resolve_neg().numpy().__dlpack__(**kwargs)
+            shared = self.resolve_neg().numpy()
+            if read_only:
+                shared = shared.view()
+                shared.flags.writeable = False
+            return shared.__dlpack__(**kwargs)
         return self._read().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[object, ...]:

@@ -159,6 +159,39 @@ def cond(
     return result
 
 
+@composite(method=False, overridable=False)
+def switch(index: Any, branches: Any, operands: Any = ()) -> Any:
+    """Call ``branches[index](*operands)``; an index outside counts as the nearest inside.
+
+    Args:
+      index: an int, or a tensor of one element.
+      branches: a tuple or list of functions, one at least. In compiled code all of them become part
+        of the graph, as conditions in conditions; their results must then be alike, as of `cond`.
+      operands: tensors in any nesting.
+
+    Raises:
+      RuntimeError: for another index, no branches or what is no function, operands that are not
+        tensors, and what `cond` refuses.
+    """
+    if not isinstance(index, (int, Tensor)) or (isinstance(index, Tensor) and index.numel() != 1):
+        raise RuntimeError(f"Expected index to be int or single-element tensor, but got {index}.")
+    if not isinstance(branches, (tuple, list)) or not branches:
+        raise RuntimeError("Expected branches to be a non-empty tuple or list of callables.")
+    for i, branch in enumerate(branches):
+        if not callable(branch):
+            raise RuntimeError(f"Expected all branches to be callable. branch{i} is not callable.")
+    for leaf in flatten(operands)[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"All operand leaves must be a Tensor but got {leaf}")
+    operands = tuple(operands)
+    first, *others = branches
+    if not others:
+        return first(*operands)
+    if len(others) == 1:
+        return cond(index < 1, first, others[0], operands)
+    return cond(index < 1, first, lambda *given: switch(index - 1, others, given), operands)
+
+
 # -- while_loop ------------------------------------------------------------------------------------
 
 
@@ -280,7 +313,13 @@ def _rows(xs: Any, dim: int, what: str) -> tuple[list[Any], Any, int]:
 
 
 def scan(
-    combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
+    combine_fn: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    *,
+    dim: int = 0,
+    reverse: bool = False,
+    length: int | None = None,
 ) -> tuple[Any, ...]:
     """Run ``carry, y = combine_fn(carry, x)`` over the rows of ``xs``, and return (last carry,
     stacked ys).
@@ -292,21 +331,40 @@ def scan(
       dim: what to scan over, counted in the first of xs; ys are stacked along it, too, those of
         fewer dimensions along 0.
       reverse: from the last row to the first.
+      length: how many steps there are. With tensors in ``xs`` it must be their size; without,
+        ``combine_fn`` is given None for x.
 
-    Without a tensor in ``xs`` there is nothing to do: it gives ``(init, [])``.
+    Without a tensor in ``xs`` and without ``length`` there is nothing to do: it gives
+    ``(init, [])``.
 
     Raises:
       RuntimeError: for inputs that are no tensors, a carry that changes shape or dtype or has no
-        tensors, no rows.
+        tensors, no rows, a length that is negative or not that of xs.
+      NotImplementedError: for a length of 0 without xs, where nobody knows what the ys would be.
     """
     if not callable(combine_fn):
         raise RuntimeError("Combine_fn must be a callable, but got " + str(combine_fn))
     start, carry_structure = _tensors(init, "init")
     if not start:
         raise RuntimeError("scan() operator requires init leaves.")
-    if not _tensors(xs, "xs")[0]:
-        return init, []
-    rows, xs_structure, length = _rows(xs, dim, "scan")
+    if length is not None and (type(length) is not int or length < 0):
+        raise RuntimeError(f"scan() length must be a non-negative integer, got {length!r}")
+    if xs is None or not _tensors(xs, "xs")[0]:
+        if length is None:
+            return init, []
+        if length == 0:
+            raise NotImplementedError("scan() of length 0 without xs: give xs, or skip the call")
+        stepped, xs, dim = combine_fn, _table["zeros"](length, dtype=dtypes.int64), 0
+
+        def combine_fn(carry: Any, _: Any) -> Any:
+            return stepped(carry, None)
+
+    rows, xs_structure, rows_given = _rows(xs, dim, "scan")
+    if length is not None and length != rows_given:
+        raise RuntimeError(
+            f"scan() length={length} does not match xs size along dim={dim}: {rows_given}"
+        )
+    length = rows_given
     along = dim % rows[0].dim()
     mismatch = _carry_changed("scan")
     combine_fn = _pure(combine_fn, "combine_fn of scan")

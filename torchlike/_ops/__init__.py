@@ -95,6 +95,7 @@ from torchlike._ops.shape import sizes as sizes
 from torchlike._ops.aten import native as native
 from torchlike._ops.reduce import segments as segments, histograms as histograms
 from torchlike._ops.linalg import (
+    roots as roots,
     lowrank as lowrank,
     lobpcg as lobpcg,
     reflectors as reflectors,

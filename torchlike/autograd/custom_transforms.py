@@ -238,6 +238,7 @@ def _generate(
                 )
             ctx.save_for_backward(*saved)
             ctx.set_materialize_grads(inner._materialize)
+            ctx._grad_dtypes = inner._grad_dtypes
             refused = {id(t) for t in seen if id(t) in inner._non_differentiable}
             ctx.mark_non_differentiable(
                 *(o for o, t in zip(outputs, seen, strict=True) if id(t) in refused)

@@ -11,11 +11,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._core import errors, modes, tape
+from torchlike._core import dtypes, errors, modes, tape
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.record import snapshot, unwritten
 from torchlike._core.tape import Edge, Node, gradient_edge, saving
-from torchlike.autograd import inference_tensors, saved, saved_tensor
+from torchlike.autograd import inference_tensors, new_nodes, saved, saved_tensor
 from torchlike.autograd.custom_transforms import level_of, run_at
 from torchlike.tensor import Tensor, wrap
 
@@ -32,6 +32,8 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: frozenset[int] = frozenset()
         self._materialize = True
+        #: For each output, the dtype in which backward gets its gradient; None: all in their own.
+        self._grad_dtypes: tuple[Any, ...] | None = None
         #: Whether backward gets zeros for outputs marked as not differentiable, too.
         self._materialize_non_diff_grads = True
         #: What was saved, once there is a node: shared with it, which holds this object.
@@ -55,6 +57,7 @@ class FunctionCtx:
         refused = inner._non_differentiable
         self._non_differentiable = frozenset(id(here[i]) for i in refused if i in here)
         self._materialize = inner._materialize
+        self._grad_dtypes = inner._grad_dtypes
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, where ``ctx.saved_tensors`` gives them. Where the
@@ -91,10 +94,55 @@ class FunctionCtx:
         outputs that are no tensors it always gets None.)"""
         self._materialize = value
 
+    def set_output_grad_dtype(self, *dtypes: Any) -> None:
+        """Say for each output in which dtype ``backward`` gets its gradient; None for an output
+        whose gradient is given as it comes, or that has none.
+
+        Differs from PyTorch: with None the gradient has the output's dtype as well, in which the
+        operations after it give it. RuntimeError when called twice; from ``apply`` for another
+        number of dtypes than of outputs, and for a dtype of an output without a gradient.
+        """
+        if self._grad_dtypes is not None:
+            raise RuntimeError("set_output_grad_dtype can only be called once")
+        self._grad_dtypes = dtypes
+
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to ``save_for_backward``."""
         return self._to_save if self._kept is None else self._kept.tensors()
+
+
+def _check_grad_dtypes(declared: Sequence[Any], outputs: Sequence[Any], ctx: FunctionCtx) -> None:
+    what = "set_output_grad_dtype"
+    if len(declared) != len(outputs):
+        raise RuntimeError(
+            f"{what} expected the number of declarations to match the number of outputs: the "
+            f"Function returned {len(outputs)} values but {len(declared)} declarations were "
+            "provided"
+        )
+    for i, (d, o) in enumerate(zip(declared, outputs, strict=True)):
+        if d is None:
+            continue
+        if not isinstance(d, dtypes.dtype):
+            raise RuntimeError(
+                f"{what} expects each declaration to be a torch.dtype or None, but got "
+                f"{type(d).__name__}"
+            )
+        differentiable = (
+            isinstance(o, Tensor)
+            and id(o) not in ctx._non_differentiable
+            and o.dtype.numpy in dtypes.DIFFERENTIABLE
+        )
+        if not differentiable:
+            raise RuntimeError(
+                f"{what}: got a concrete dtype for output {i}, but that output is not a "
+                "differentiable tensor (it is a non-tensor, was marked non-differentiable, or has "
+                f"a non-differentiable dtype). Pass None for output {i} instead."
+            )
+        if d.numpy not in dtypes.DIFFERENTIABLE:
+            raise RuntimeError(
+                f"{what}: gradients cannot be {d}: output {i} needs a floating dtype"
+            )
 
 
 def _check_savable(what: str, tensors: Sequence[Any]) -> None:
@@ -151,6 +199,7 @@ class FunctionNode(Node):
     PyTorch the two are one object."""
 
     __slots__ = ("_kept", "avals", "ctx", "function", "wanted")
+    is_completed_later = True
 
     def __init__(self, function: type, ctx: FunctionCtx, edges: list[Edge | None]) -> None:
         super().__init__(f"{function.__name__}Backward", edges)
@@ -192,6 +241,10 @@ class FunctionNode(Node):
             cotangents = [
                 _zeros(*aval) if c is None and aval is not None else c for c, aval in from_avals
             ]
+        declared = self.ctx._grad_dtypes
+        if declared is not None:
+            pairs = zip(cotangents, declared, strict=True)
+            cotangents = [c if c is None or d is None else c.to(d) for c, d in pairs]
         results = _backward_of(self.function)(self.ctx, *cotangents)
         if not isinstance(results, tuple):
             results = (results,)
@@ -361,6 +414,8 @@ class Function:
         finally:
             modes.current.grad_enabled = previous
         outputs = output if isinstance(output, tuple) else (output,)
+        if ctx._grad_dtypes is not None:
+            _check_grad_dtypes(ctx._grad_dtypes, outputs, ctx)
         if not all(any(d is o for o in outputs) for d in ctx._dirty):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as "
@@ -401,6 +456,7 @@ class Function:
         if not pushes:
             ctx._to_save, ctx._to_push = (), None
         ctx._kept = node._kept
+        new_nodes.tell(node)
         return made if isinstance(output, tuple) else made[0]
 
 

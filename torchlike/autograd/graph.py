@@ -9,6 +9,7 @@ from typing import Any
 
 from torchlike._core import modes, tape
 from torchlike._core.tape import GradientEdge, Node, RemovableHandle, saving
+from torchlike.autograd.new_nodes import node_creation_hook
 from torchlike.autograd.saved import choose_node, set_strict_in_place
 from torchlike.tensor import Tensor
 
@@ -19,6 +20,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "node_creation_hook",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",

@@ -29,6 +29,7 @@ __all__ = [
     "assume_constant_result",
     "compile",
     "cudagraph_mark_step_begin",
+    "cudagraph_mark_warmup_incomplete",
     "disable",
     "get_default_backend",
     "get_first_calls",
@@ -41,6 +42,7 @@ __all__ = [
     "load_cache_artifacts",
     "load_compiled_function",
     "nested_compile_region",
+    "nonstrict_trace",
     "report",
     "reset",
     "save_cache_artifacts",
@@ -91,6 +93,15 @@ def disable(
 def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function as it is: everything is allowed in the graph."""
     return fn
+
+
+def nonstrict_trace(traceable_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as it is: tracing is what runs in every compiled function.
+
+    Differs from PyTorch: tensors that it closes over are inputs of the program, with gradients, not
+    constants.
+    """
+    return traceable_fn
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,6 +168,10 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def cudagraph_mark_step_begin() -> None:
     """Do nothing: a jitted step is one executable."""
+
+
+def cudagraph_mark_warmup_incomplete() -> None:
+    """Do nothing: no CUDA graphs are recorded, and so none too early."""
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:

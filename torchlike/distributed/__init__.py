@@ -26,6 +26,8 @@ from torchlike.distributed.collectives import (
     barrier,
     broadcast,
     gather,
+    gather_into_tensor,
+    gather_single,
     monitored_barrier,
     reduce,
     reduce_scatter,
@@ -67,6 +69,7 @@ from torchlike.distributed.groups import (
     is_ucc_available,
     is_xccl_available,
     new_group,
+    set_timeout,
 )
 from torchlike.distributed.loading import ShardedLoader
 from torchlike.distributed.objects import (
@@ -146,7 +149,9 @@ __all__ = [
     "default_pg_timeout",
     "destroy_process_group",
     "gather",
+    "gather_into_tensor",
     "gather_object",
+    "gather_single",
     "get_backend",
     "get_backend_config",
     "get_debug_level",
@@ -191,6 +196,7 @@ __all__ = [
     "send_object_list",
     "set_debug_level",
     "set_debug_level_from_env",
+    "set_timeout",
 ]
 
 #: Rooms that build on modules and optimizers, and are imported when somebody asks for them.

@@ -6,6 +6,7 @@ In a process that is not in the group they do nothing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -336,6 +337,49 @@ def gather(
     for t, result in zip(outputs, results, strict=False):
         _put(t, result)
     return finished(results, call, outputs, async_op)
+
+
+def gather_single(
+    tensor: Tensor,
+    gather_tensor: Tensor | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Do ``gather`` into one tensor, concatenated or along a new first dimension. ValueError where
+    the destination gives none, RuntimeError for one that is not contiguous, of another dtype or not
+    as large as the tensors of all."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    if found.rank() != root(found, dst, group_dst, "gather_single", "dst"):
+        return gather(tensor, None, dst, group, async_op, group_dst)
+    if gather_tensor is None:
+        raise ValueError("gather_tensor must be specified on the destination rank")
+    _times(gather_tensor, tensor, found.size(), "gather_single")
+    if not gather_tensor.is_contiguous():
+        raise RuntimeError("gather_single: the output tensor must be contiguous")
+    rows = list(gather_tensor.view(found.size(), *tensor.shape).unbind())
+    return gather(tensor, rows, dst, group, async_op, group_dst)
+
+
+def gather_into_tensor(
+    tensor: Tensor,
+    gather_tensor: Tensor | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Do ``gather_single`` under its older name: FutureWarning."""
+    warnings.warn(
+        "`torch.distributed.gather_into_tensor` is deprecated. "
+        "Please use `torch.distributed.gather_single` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return gather_single(tensor, gather_tensor, dst, group, async_op, group_dst)
 
 
 def scatter(

@@ -315,6 +315,17 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     return member(group).name()
 
 
+def set_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:
+    """Set how long later operations of a group wait. TypeError for what is no timedelta, ValueError
+    in a process that is not in the group."""
+    found = member(group)
+    if found.rank() < 0:
+        raise ValueError("Invalid process group specified")
+    if not isinstance(timeout, timedelta):
+        raise TypeError(f"timeout must be a datetime.timedelta, not {type(timeout).__name__}")
+    found.timeout = timeout
+
+
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """Return the ranks of a group's members."""
     return list(member(group).ranks)

@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike._core.dtypes import finfo
 from torchlike._ops import functions as f
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.tensor import Tensor
@@ -36,9 +37,13 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Any = (), *, generator: Any = None) -> Tensor:
+        with no_grad():
+            return self.rsample(sample_shape, generator)
+
+    def rsample(self, sample_shape: Any = (), generator: Any = None) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        drawn = f._standard_gamma(self.concentration.expand(shape))
+        drawn = f._standard_gamma(self.concentration.expand(shape), generator)
         value = drawn / self.rate.expand(shape)
         # In place on the data: a gradient passes values that were raised as well.
         value.detach().clamp_(min=finfo(value.dtype).tiny)

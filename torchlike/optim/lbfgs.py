@@ -23,6 +23,7 @@ class LBFGS(Optimizer):
       max_iter, max_eval: the most iterations, and calls of the closure, in a step.
       tolerance_grad, tolerance_change: where to stop.
       line_search_fn: None or "strong_wolfe".
+      maximize: make the closure's loss large instead of small.
     """
 
     def __init__(
@@ -35,6 +36,8 @@ class LBFGS(Optimizer):
         tolerance_change: float = 1e-9,
         history_size: int = 100,
         line_search_fn: str | None = None,
+        *,
+        maximize: bool = False,
     ) -> None:
         check_rate(lr)
         super().__init__(
@@ -47,6 +50,7 @@ class LBFGS(Optimizer):
                 "tolerance_change": tolerance_change,
                 "history_size": history_size,
                 "line_search_fn": line_search_fn,
+                "maximize": maximize,
             },
         )
         if len(self.param_groups) != 1:
@@ -56,13 +60,23 @@ class LBFGS(Optimizer):
     def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]
 
+    @property
+    def _maximize(self) -> bool:
+        return self.param_groups[0].get("maximize", False)
+
+    def _loss(self, closure: Any) -> tuple[Any, float]:
+        """Return the closure's loss, and the number that is to become small."""
+        loss = closure()
+        return loss, -float(loss) if self._maximize else float(loss)
+
     def _flat_gradient(self) -> Tensor:
         parts = []
         for p in self._params:
             g = functions.zeros_like(p) if p.grad is None else p.grad.to_dense()
             g = functions.view_as_real(g) if g.is_complex() else g
             parts.append(g.reshape(-1))
-        return functions.cat(parts)
+        flat = functions.cat(parts)
+        return flat.neg_() if self._maximize else flat
 
     def _move(self, t: Any, direction: Tensor) -> None:
         at = 0
@@ -76,7 +90,7 @@ class LBFGS(Optimizer):
         """Compute loss and gradient at ``start + t d``; the parameters are put back where they
         were."""
         self._move(t, d)
-        loss = float(closure())
+        _, loss = self._loss(closure)
         gradient = self._flat_gradient()
         for p, value in zip(self._params, start, strict=True):
             p.copy_(value)
@@ -95,8 +109,7 @@ class LBFGS(Optimizer):
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
-        first_loss = evaluate()
-        loss = float(first_loss)
+        first_loss, loss = self._loss(evaluate)
         evaluations = 1
         state["func_evals"] += 1
         gradient = self._flat_gradient()
@@ -135,7 +148,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(t, d)
                 if n != group["max_iter"]:  # nothing would use it after the last
-                    loss = float(evaluate())
+                    _, loss = self._loss(evaluate)
                     gradient = self._flat_gradient()
                     small = gradient.abs().max().item() <= group["tolerance_grad"]
                     used = 1

@@ -174,9 +174,10 @@ class EventList(list[Any]):
         group_by_input_shapes: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
     ) -> EventList:
-        """Average the events by name. Shapes, lines of code and overloads are not recorded: they
-        group nothing."""
+        """Average the events by name. Shapes, lines of code, overloads and calls of Python
+        functions are not recorded: they group nothing."""
         found: dict[str, FunctionEventAvg] = {}
         for event in self:
             found.setdefault(event.key, FunctionEventAvg(event.key)).add(event)

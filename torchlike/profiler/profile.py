@@ -247,14 +247,19 @@ class profile:
         group_by_input_shape: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
     ) -> EventList:
         """Average ``events()`` by name: how many there are, and the sums of their times;
         ``print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))``.
 
-        RuntimeError without a recording. Shapes, lines of code and overloads group nothing.
+        RuntimeError without a recording. Shapes, lines of code and overloads group nothing, and no
+        calls of Python functions are recorded that could be included.
         """
         return self.events().key_averages(
-            group_by_input_shape, group_by_stack_n, group_by_overload_name
+            group_by_input_shape,
+            group_by_stack_n,
+            group_by_overload_name,
+            include_python_functions,
         )
 
     def _forget(self) -> None:

@@ -340,9 +340,10 @@ class CheckpointFunction(Function):
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | None = None,
     *args: Any,
     use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
@@ -353,11 +354,12 @@ def checkpoint(
     kept.
 
     Args:
-      function: what to run, twice. It must do the same both times.
+      function: what to run, twice. It must do the same both times. Without it and ``args`` the
+        result is a decorator, by which a function is checkpointed at each of its calls.
       use_reentrant: False records the region as always and works with everything (``grad``,
         hooks, keyword arguments, nesting, higher derivatives); True (the default, with a warning
         when not said) makes it one node, of which only ``backward()`` without ``inputs`` works.
-      preserve_rng_state: (keyword, default True) the second run draws the same random numbers.
+      preserve_rng_state: the second run draws the same random numbers.
       context_fn: gives two context managers, for the two runs.
       determinism_check: "default" compares shapes, dtypes and devices of the two runs' tensors;
         "none" does not.
@@ -391,10 +393,21 @@ def checkpoint(
       >>> torch.equal(x.grad, x.detach().exp())
       True
     """
+    if function is None and not args:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        return functools.partial(
+            _decorated,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve_rng_state,
+            context_fn=context_fn,
+            determinism_check=determinism_check,
+            debug=debug,
+            early_stop=early_stop,
+        )
     if use_reentrant is None:
         warnings.warn(_SHOULD_BE_EXPLICIT, UserWarning, stacklevel=2)
         use_reentrant = True
-    preserve_rng_state = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
         return _without_reentrance(
             function,
@@ -425,6 +438,16 @@ def checkpoint(
                 function, args, {}, preserve_rng_state, noop_context_fn, "none", False, early_stop
             )
     return CheckpointFunction.apply(function, preserve_rng_state, *args)
+
+
+def _decorated(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Return a function that checkpoints ``function`` at each call."""
+
+    @functools.wraps(function)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        return checkpoint(function, *args, **options, **kwargs)
+
+    return checkpointed
 
 
 def checkpoint_sequential(

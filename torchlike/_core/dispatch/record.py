@@ -44,6 +44,7 @@ class OpNode(Node):
         avals: tuple[Aval | None, ...],
         residuals: Residuals | None,
         n_outputs: int,
+        shown_operands: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__(exe.name, edges)
         self.exe = exe
@@ -52,7 +53,7 @@ class OpNode(Node):
         self.residuals = residuals
         self._n_outputs = n_outputs
         #: Which operands have an entry in next_functions; None where it is those with an edge.
-        self.shown_operands: tuple[int, ...] | None = None
+        self.shown_operands = shown_operands
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -275,19 +276,20 @@ def recorded(
     if type(out) is not tuple:
         t = wrap(out)
         if out.dtype in dtypes.DIFFERENTIABLE:
+            shown = None if len(edges) == len(operands) else _shown_operands(exe, operands)
             if make is None:
-                t._node = node = OpNode(exe, edges, saved, avals, residuals, 1)
+                t._node = OpNode(exe, edges, saved, avals, residuals, 1, shown)
             else:
                 t._node = node = make(exe, edges, saved, avals, residuals, 1, operands, t)
+                node.shown_operands = shown
             t._requires_grad = True
-            if len(edges) != len(operands):
-                node.shown_operands = _shown_operands(exe, operands)
         return t
+    shown = _shown_operands(exe, operands)
     if make is None:
-        node = OpNode(exe, edges, saved, avals, residuals, len(out))
+        node = OpNode(exe, edges, saved, avals, residuals, len(out), shown)
     else:
         node = make(exe, edges, saved, avals, residuals, len(out), operands, None)
-    node.shown_operands = _shown_operands(exe, operands)
+        node.shown_operands = shown
     tensors = []
     for i, o in enumerate(out):
         t = wrap(o)

@@ -10,6 +10,7 @@ import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch.registry import composite
+from torchlike._core.overrides import DisableTorchFunctionSubclass
 from torchlike._core.tensor_values import DLPACK_CPU
 from torchlike._extensions.untyped_storage import UntypedStorage, read_as
 from torchlike._ops.creation.from_data import from_numpy, on_array, tensor, warn_of_read_only
@@ -55,9 +56,10 @@ def _shared(offered: Any) -> Tensor:
     if isinstance(offered, np.ndarray):
         return from_numpy(offered)
     if isinstance(offered, Tensor):
-        if offered.requires_grad or offered.is_meta or offered.is_conj():
-            offered.__dlpack__()  # which says why not
-        return offered._alias()
+        with DisableTorchFunctionSubclass():
+            if offered.requires_grad or offered.is_meta or offered.is_conj():
+                offered.__dlpack__()  # which says why not
+            return offered._alias().as_subclass(Tensor)
     if isinstance(offered, jax.Array):
         return wrap(jnp.from_dlpack(offered))
     if not hasattr(offered, "__dlpack__"):

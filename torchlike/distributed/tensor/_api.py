@@ -404,6 +404,41 @@ def full(
     return _filled((size,), fill_value, kind, requires_grad, device_mesh, placements)
 
 
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
+    """Distribute ``torch.linspace`` on a mesh."""
+    made = NAMESPACES[""]["linspace"](start, end, steps, dtype=dtype, requires_grad=requires_grad)
+    return distribute_tensor(made, device_mesh, placements)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
+    """Distribute ``torch.logspace`` on a mesh."""
+    made = NAMESPACES[""]["logspace"](
+        start, end, steps, base, dtype=dtype, requires_grad=requires_grad
+    )
+    return distribute_tensor(made, device_mesh, placements)
+
+
 def rand(
     *size: Any,
     dtype: Any = None,

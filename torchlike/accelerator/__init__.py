@@ -1,73 +1,48 @@
-"""``torch.accelerator``: whichever accelerator JAX found, by one name."""
+"""``torch.accelerator``: whichever accelerator JAX found, by one name.
+
+Imports `cuda` and below. Begin with ``_device.py``, which says what there is.
+"""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-import jax
-
 from torchlike import cuda as _cuda
 from torchlike._compat.streams import Stream
-from torchlike._core import devices
 from torchlike._core.dtypes import ALL as _DTYPES
 from torchlike._runtime import pending
-
-
-def current_accelerator(check_available: Any = False) -> devices.device | None:
-    """Return the device type of JAX's default backend, None on a machine with a CPU only."""
-    platform = jax.default_backend()
-    return (
-        None if platform == "cpu" else devices.device(devices.from_jax(jax.local_devices()[0]).type)
-    )
-
-
-def is_available() -> Any:
-    """Return whether there is an accelerator."""
-    return current_accelerator() is not None
-
-
-def device_count() -> int:
-    """Return how many accelerators JAX sees."""
-    return jax.local_device_count() if is_available() else 0
-
-
-def current_device_index() -> int:
-    """Return the index of the accelerator on which new tensors are made. RuntimeError without
-    one."""
-    _require()
-    return 0
-
-
-def set_device_index(device: Any) -> None:
-    """Refuse every index but 0, the only one that can be current: NotImplementedError for others,
-    RuntimeError without any."""
-    _require()
-    index = device if isinstance(device, int) else (devices.device(device).index or 0)
-    if index != 0:
-        raise NotImplementedError("set_device_index: say device='cuda:N' where the tensor is made")
+from torchlike.accelerator import random as random
+from torchlike.accelerator._device import (
+    current_accelerator,
+    current_device_index,
+    device_count,
+    is_available,
+    require,
+    set_device_index,
+)
 
 
 def synchronize(device: Any = None) -> None:
     """Wait until all work on the devices is done. RuntimeError without an accelerator."""
-    _require()
+    require()
     pending.wait()
 
 
 def current_stream(device: Any = None) -> Stream:
     """Return the stream of an accelerator; there is one. RuntimeError without an accelerator."""
-    _require()
+    require()
     return Stream(current_accelerator() if device is None else device)
 
 
 def set_stream(stream: Stream) -> None:
     """Do nothing: there is one stream. RuntimeError without an accelerator."""
-    _require()
+    require()
 
 
 def get_device_capability(device: Any = None) -> dict[str, Any]:
     """Return ``supported_dtypes``, the dtypes tensors have. RuntimeError without an accelerator."""
-    _require()
+    require()
     return {"supported_dtypes": set(_DTYPES)}
 
 
@@ -90,7 +65,7 @@ class Graph:
     """Recorded work of an accelerator: NotImplementedError, and RuntimeError without one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _require()
+        require()
         raise NotImplementedError(
             "torch.accelerator.Graph: XLA runs compiled programs. Use instead: torchlike.jit."
         )
@@ -114,62 +89,57 @@ def set_device_idx(device: Any) -> None:
 def empty_cache() -> None:
     """Free what torchlike keeps for later calls; XLA keeps what it allocated for its next programs.
     RuntimeError without an accelerator."""
-    _require()
+    require()
     _cuda.empty_cache()
 
 
 def empty_host_cache() -> None:
     """Do nothing: there is nothing to give back. RuntimeError without an accelerator."""
-    _require()
+    require()
 
 
 def memory_stats(device: Any = None) -> Any:
     """Return the numbers that XLA's allocator counts, under PyTorch's names."""
-    _require()
+    require()
     return _cuda.memory_stats(device)
 
 
 def memory_allocated(device: Any = None) -> int:
     """Return the bytes in use."""
-    _require()
+    require()
     return _cuda.memory_allocated(device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """Return the most bytes that were in use."""
-    _require()
+    require()
     return _cuda.max_memory_allocated(device)
 
 
 def memory_reserved(device: Any = None) -> int:
     """Return the bytes held by XLA's allocator."""
-    _require()
+    require()
     return _cuda.memory_reserved(device)
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """Return the most bytes that were held."""
-    _require()
+    require()
     return _cuda.max_memory_reserved(device)
 
 
 def get_memory_info(device: Any = None) -> tuple[int, int]:
     """Return the bytes free, and in all."""
-    _require()
+    require()
     return _cuda.mem_get_info(device)
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Do nothing: XLA's counts run from the process' start. RuntimeError without an accelerator."""
-    _require()
+    require()
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Do nothing: XLA's peak is that since the process' start. RuntimeError without an
     accelerator."""
-    _require()
-
-
-def _require() -> None:
-    if not is_available():
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+    require()
