@@ -5,6 +5,7 @@
     python -m benchmarks.never_slower 'image.*conv.*'    those whose name a pattern matches
     python -m benchmarks.never_slower --work             counts alone: what compiled code computes
     python -m benchmarks.never_slower --json out.json --frameworks eager compiled jax
+    python -m benchmarks.never_slower --json out.json --resume     go on where a run was stopped
 
 The functions are data: a line each in workloads/compiled_functions.py, of pieces in
 workloads/pieces.py. All run in one process, by turns: torchlike eager and compiled, ``jax.jit`` of
@@ -218,6 +219,12 @@ def select(patterns: Sequence[str]) -> list[Function]:
     return [f for f in known if not patterns or any(re.fullmatch(p, f.name) for p in patterns)]
 
 
+def measured_before(file: Path) -> dict[str, Line]:
+    """Return the lines that a JSON file of ``--json`` has, by name; none where there is no file."""
+    lines = json.loads(file.read_text()) if file.exists() else []
+    return {fields["name"]: Line(**fields) for fields in lines}
+
+
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -229,7 +236,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="1 round of 5 ms: does it run?")
     parser.add_argument("--work", action="store_true", help="count what is computed, time nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds")
+    parser.add_argument("--resume", action="store_true", help="keep what the JSON file has")
     options = parser.parse_args(argv)
+    if options.resume and not options.json:
+        parser.error("--resume goes on with the file of --json")
     try:
         options.functions = select(options.names)
     except ValueError as error:
@@ -254,8 +264,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if options.clock == "processor":
         clock.counter = "process_time"
+    before = measured_before(options.json) if options.resume else {}
     lines: list[Line] = []
     for number, function in enumerate(options.functions):
+        if function.name in before:
+            lines.append(before[function.name])
+            continue
         line, _ = measure(function, found, options.rounds, options.seconds)
         lines.append(line)
         parts = ", ".join(f"{k} {tables.duration(median(r))}" for k, r in line.rounds.items())

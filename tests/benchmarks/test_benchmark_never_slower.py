@@ -101,6 +101,20 @@ def test_command_writes_each_round(tmp_path, capsys):
     assert "compiled code beside eager code" in capsys.readouterr().out
 
 
+def test_a_run_that_was_stopped_goes_on(tmp_path, capsys):
+    file = tmp_path / "out.json"
+    words = ["--quick", "--frameworks", "eager", "--json", str(file), "--resume", "--"]
+    never_slower.main([*words, "newton"])
+    first = json.loads(file.read_text())
+    capsys.readouterr()
+    never_slower.main([*words, "newton", "euler"])
+    euler, newton = json.loads(file.read_text())
+    assert (euler["name"], [newton]) == ("euler", first)
+    printed = capsys.readouterr().out
+    assert "1/2 euler: eager" in printed
+    assert "2/2" not in printed
+
+
 def test_work_is_counted_for_the_compiled_form(capsys):
     assert never_slower.main(["--work", "rows middle: exp · tanh"]) == 0
     count = int(capsys.readouterr().out.split()[0].replace(",", ""))

@@ -61,10 +61,11 @@ def test_a_chain_takes_the_work_of_its_parts(kind, first, second):
     [
         ("rows", ("softplus", "windows"), True),
         ("image", ("tanh", "lp_pool"), True),
+        ("image", ("max_pool", "max_pool"), True),
         ("rows", ("tanh", "sigmoid"), False),
     ],
 )
-def test_what_is_read_more_than_once_is_put_apart(kind, names, once):
+def test_what_is_read_more_than_once_or_in_parts_is_put_apart(kind, names, once):
     chain = Chain(kind, names)
     arrays = chain.arrays(1)
     f = torch.jit(chain.torch(torch))

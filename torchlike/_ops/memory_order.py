@@ -10,10 +10,11 @@ the op's spec and its static arguments; one marked ``whatever_the_operands``, fo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from torchlike._core import layouts, views
+from torchlike._core import layouts, modes, views
 from torchlike._core.dispatch.spec import lay_out_loop
 from torchlike._core.overrides import TENSOR_TYPES
 
@@ -49,23 +50,34 @@ def of_loop(result: Result, operands: Sequence[Any], spec: OpSpec, statics: Stat
             tensors.append(o)
         elif wrapped >> bit & 1:
             numbers = True
-    geometries = [o._geometry for o in tensors]
+    read = tuple([(g.size, g.stride) for o in tensors for g in (o._geometry,)])
+    # While a program is traced its sizes may be symbols, whose comparisons are noted each time.
+    find = _strides_of_loop if modes.current.capture is None else _strides_of_loop.__wrapped__
+    for t in result if isinstance(result, tuple) else (result,):
+        strides = find(read, numbers, t._storage.shape)
+        if strides is not None:
+            t._storage.strides = strides
+
+
+@functools.lru_cache(4096)
+def _strides_of_loop(
+    read: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...],
+    numbers: bool,
+    size: tuple[int, ...],
+) -> tuple[int, ...] | None:
+    """Return the strides of a result of this size, of operands of these sizes and strides; None for
+    row-major."""
+    geometries = [views.Geometry(*g, 0) for g in read]
     alike = not numbers and len({g.size for g in geometries}) == 1
     if alike and all(views.is_contiguous(g.size, g.stride) for g in geometries):
-        return
+        return None
     if alike and all(map(_is_channels_last, geometries)):
-        for t in result if isinstance(result, tuple) else (result,):
-            t._storage.strides = views.dense_strides(t._storage.shape, CHANNELS_LAST_ORDER)
-        return
+        return views.dense_strides(size, CHANNELS_LAST_ORDER)
     same = alike and len({g.stride for g in geometries}) == 1 and views.is_dense(geometries[0])
-    for t in result if isinstance(result, tuple) else (result,):
-        size = t._storage.shape
-        if same and geometries[0].size == size:
-            t._storage.strides = geometries[0].stride
-            continue
-        strides = [broadcast_strides(g, size) for g in geometries if len(g.size) <= len(size)]
-        if strides and len(size) > 1:
-            t._storage.strides = iterator_strides(size, strides) or t._storage.strides
+    if same and geometries[0].size == size:
+        return geometries[0].stride
+    strides = [broadcast_strides(g, size) for g in geometries if len(g.size) <= len(size)]
+    return iterator_strides(size, strides) if strides and len(size) > 1 else None
 
 
 #: Dimensions of (N, C, H, W) from slowest to fastest.

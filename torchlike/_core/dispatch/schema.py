@@ -28,6 +28,9 @@ _V = TypeVar("_V")
 _Tensors = TypeVar("_Tensors", bound=Sequence[Any])
 
 
+_EMPTY: Any = inspect.Parameter.empty
+
+
 class Kind:
     """How one parameter is checked and converted."""
 
@@ -386,7 +389,7 @@ class Schema:
         self.kinds = [_kind_of(plain, p, name) for p in self.names]
         named = dict(zip(self.names[self.positional - len(defaults) :], defaults, strict=False))
         named.update(plain.__kwdefaults__ or {})
-        self.defaults = [named.get(p, inspect.Parameter.empty) for p in self.names]
+        self.defaults = [named.get(p, _EMPTY) for p in self.names]
         self.arity = n
         self.index = {name: i for i, name in enumerate(self.names)}
         for other, name in (other_names or {}).items():
@@ -405,9 +408,12 @@ class Schema:
         self.limits = tuple(
             (i, check) for i in self.static_positions if (check := self.kinds[i].check) is not None
         )
+        #: The classes of static arguments that are in canonical form all.
+        self.exact_statics = tuple(self.kinds[i].exact for i in self.static_positions)
         self.factors = tuple(i for i in range(n) if self.kinds[i].factor)
         self.has_sequence = any(k.sequence for k in self.kinds)
-        required = sum(d is inspect.Parameter.empty for d in self.defaults)
+        self._required = tuple(i for i, d in enumerate(self.defaults) if d is _EMPTY)
+        required = len(self._required)
         #: What to append to k positional arguments, for each k that may be completed that way.
         self.completion = {
             k: tuple(self.defaults[k:]) for k in range(required, self.positional + 1)
@@ -434,22 +440,20 @@ class Schema:
                 args, kwargs = (args[0], args[2]), {name: args[1], **kwargs}
             else:
                 args = self._pack_varargs(args)
-        bound = list(args) + [_MISSING] * (self.arity - len(args))
+        n = len(args)
+        bound = [*args, *self.defaults[n:]]
+        named = set[int]()
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
                 i = self.index.get(SYNONYMS.get(key, key))
             if i is None:
                 raise TypeError(f"{self.op}() got an unexpected keyword argument '{key}'")
-            if bound[i] is not _MISSING:
+            if i < n or i in named:
                 raise TypeError(f"{self.op}() got multiple values for argument '{key}'")
+            named.add(i)
             bound[i] = value
-        missing = []
-        for i, value in enumerate(bound):
-            if value is _MISSING:
-                if self.defaults[i] is inspect.Parameter.empty:
-                    missing.append(f'"{self.names[i]}"')
-                bound[i] = self.defaults[i]
+        missing = [f'"{self.names[i]}"' for i in self._required if bound[i] is _EMPTY]
         if missing:
             raise TypeError(
                 f"{self.op}() missing {len(missing)} required positional arguments: "
@@ -502,13 +506,12 @@ class Schema:
     def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Hashable, ...]:
         """Return static arguments (in the order of static_positions) in canonical, hashable
         form."""
+        if tuple(map(type, values)) == self.exact_statics:
+            return values
         out = []
         for i, value in zip(self.static_positions, values, strict=True):
             kind = self.kinds[i]
-            if type(value) is not kind.exact:
+            if type(value) is not kind.exact and not (value is None and kind.optional):
                 value = kind.canonical(value, self.names[i], self.op, i + 1)
             out.append(value)
         return tuple(out)
-
-
-_MISSING: Any = object()

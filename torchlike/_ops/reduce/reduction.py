@@ -26,13 +26,20 @@ from torchlike._core.dispatch.schema import (
 )
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import division
-from torchlike._ops.elementwise.subgradients import absolute, log_of_complex_sum, logaddexp
+from torchlike._ops.elementwise.subgradients import absolute, log_of_complex_sum
 from torchlike._ops.loops import scan
 from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
+from torchlike._ops.reduce.running import (
+    by_rows,
+    folded,
+    recurrence,
+    running_product,
+    running_sum,
+)
 from torchlike._ops.reduce.spread import variance
-from torchlike._ops.reduce.sums import added, running, running_product
+from torchlike._ops.reduce.sums import added
 from torchlike._ops.unfused import settled
 from torchlike.tensor import Tensor
 
@@ -540,7 +547,7 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
         return x
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
-    return in_float32(lambda x: running(x, d))(x)
+    return in_float32(lambda x: running_sum(x, d))(x)
 
 
 @op(casts_out="dtype", inplace=True, autocast={"cuda": "float32"})
@@ -570,15 +577,23 @@ def logcumsumexp(input: Input, dim: Int):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _running_logsumexp(x: Any, axis: int) -> jax.Array:
+    if by_rows(x.shape, axis):
+        return folded(jnp.logaddexp, x, axis, -jnp.inf)
     return lax.cumlogsumexp(x, axis)
 
 
 @_running_logsumexp.defjvp
 def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> tuple[Any, ...]:
-    """Differentiate by sums of two, whose gradient beside an infinity is none: JAX's takes the
-    infinity for 0."""
-    scan = functools.partial(lax.associative_scan, logaddexp, axis=axis)
-    return _running_logsumexp(*primals, axis), jax.jvp(scan, primals, tangents)[1]
+    """Differentiate as sums of two, each to its share in the sum. Beside an infinity that is none:
+    JAX's takes the infinity for 0."""
+    (x,), (change,) = primals, tangents
+    totals = _running_logsumexp(x, axis)
+    before = lax.slice_in_dim(totals, 0, x.shape[axis] - 1, axis=axis)
+    ahead = before - lax.slice_in_dim(x, 1, None, axis=axis)
+    first = jnp.zeros_like(lax.slice_in_dim(x, 0, 1, axis=axis))
+    kept = lax.concatenate([first, jax.nn.sigmoid(ahead)], axis)
+    own = lax.concatenate([first + 1, jax.nn.sigmoid(-ahead)], axis)
+    return totals, recurrence(kept, own * change, axis)
 
 
 @jax.custom_jvp
@@ -604,12 +619,17 @@ def _running_complex_logsumexp_jvp(primals: Any, tangents: Any) -> tuple[Any, ..
         # Beside what has no end PyTorch has no gradient for any of them.
         return jnp.where(totals.real == jnp.inf, jnp.nan, jnp.exp(p - totals))
 
-    def step(so_far: Any, row: Any) -> tuple[Any, ...]:
-        kept, added = row
-        return (kept * so_far + added,) * 2
+    return totals, recurrence(share(before), share(terms) * changes, 0)
 
-    rows = share(before), share(terms) * changes
-    return totals, scan(step, jnp.zeros_like(changes[0]), rows)[1]
+
+def _worst(dtype: Any, largest: Any) -> Any:
+    """Return the number that every other is at least as good as."""
+    if dtype.kind == "b":
+        return not largest
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if largest else limits.max
+    return -np.inf if largest else np.inf
 
 
 def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:
@@ -626,7 +646,7 @@ def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:
             better = better & ~(jnp.isnan(xa) & ~jnp.isnan(xb))
         return jnp.where(better, xb, xa), jnp.where(better, ib, ia)
 
-    _, index = lax.associative_scan(later, (lax.stop_gradient(x), positions), axis=d)
+    _, index = folded(later, (lax.stop_gradient(x), positions), d, (_worst(x.dtype, largest), 0))
     return jnp.take_along_axis(x, index, d), index
 
 

@@ -84,7 +84,7 @@ _IN_LOOP = 2
 
 #: What an element takes, where it is more than an addition.
 _ELEMENT_TEXT = """
-0 broadcast_in_dim reshape transpose squeeze slice rev
+0 broadcast_in_dim iota reshape transpose squeeze slice rev
 2 exp2
 3 log expm1 tanh sqrt
 4 exp log1p rsqrt cbrt asin acos atan sinh cosh

@@ -25,9 +25,11 @@ Evaluate = Callable[[Any, Sizes], int]
 
 #: Bytes of a constant that is computed once, when the plan is made.
 _SMALL = 1 << 16
-#: Steps of the longest plan that becomes Python code: compiling a line takes 10 µs, running it 0.1
-#: where a turn of a loop over steps takes 0.4.
-_MOST_LINES = 24
+#: Compiling a plan as Python code takes 10 µs a line, running a line 0.1, where a turn of a loop
+#: over steps takes 0.4: a plan of more steps than the first is run by the loop so often, and none
+#: of more than the second becomes code.
+_MOST_LINES, _MOST_LINES_IN_USE = 24, 400
+_CALLS_BY_LOOP = 30
 
 
 class _Step(NamedTuple):
@@ -116,13 +118,18 @@ class EvaluationPlan:
             self._closed_step(s, sizes, avals) if isinstance(s, _Open) else s for s in self._steps
         ]
         if len(steps) <= _MOST_LINES:
-            if self._code is None:
-                self._code = self._written()
-            make, constants = self._code
-            return make(*[step.function for step in steps], *constants)
+            return self._as_code(steps)
+        calls_left = _CALLS_BY_LOOP if len(steps) <= _MOST_LINES_IN_USE else -1
+        code: Callable[..., list[Any]] | None = None
         initial, inputs, outputs = self._initial, self._inputs, self._outputs
 
         def run(*arrays: Any) -> list[Any]:
+            nonlocal calls_left, code
+            if code is not None:
+                return code(*arrays)
+            calls_left -= 1
+            if not calls_left:
+                code = self._as_code(steps)
             slots = initial.copy()
             for place, array in zip(inputs, arrays, strict=True):
                 slots[place] = array
@@ -138,6 +145,12 @@ class EvaluationPlan:
             return [slots[k] for k in outputs]
 
         return run
+
+    def _as_code(self, steps: list[_Step]) -> Callable[..., list[Any]]:
+        if self._code is None:
+            self._code = self._written()
+        make, constants = self._code
+        return make(*[step.function for step in steps], *constants)
 
     def _written(self) -> tuple[Callable[..., Any], list[Any]]:
         """Write the plan as Python code: ``make(*functions of the steps, *constants)``, which plans

@@ -513,7 +513,7 @@ def _describe(argument: Any, key: list[Any], values: list[Any], pending: list[in
         return True
     there = host()
     if kind is there.array_type:
-        if argument.sharding is not there.sharding and argument.sharding != there.sharding:
+        if not there.has(argument.sharding):
             return False
         key.append((argument.shape, argument.dtype, argument.weak_type))
         pending.append(len(values))

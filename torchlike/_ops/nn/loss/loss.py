@@ -20,6 +20,7 @@ from torchlike._ops.elementwise import division
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._ops.promotion import widened
 from torchlike._ops.value_checks import refuse_outside
+from torchlike._runtime import targets
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -109,6 +110,13 @@ def _class_weights(weight: Any, dim: int, ndim: int) -> jax.Array:
     return weight.reshape([-1 if d == dim else 1 for d in range(ndim)])
 
 
+def _count(kept: Any, dtype: Any) -> jax.Array:
+    """Return how many are kept; by NumPy in one step less, of as many as floats count exactly."""
+    if targets.is_numpy() and kept.size < 1 << 24:
+        return jnp.sum(kept.astype(dtype))
+    return jnp.sum(kept, dtype=np.int32).astype(dtype)
+
+
 def _nll(
     log_probabilities: Any,
     target: Any,
@@ -121,21 +129,25 @@ def _nll(
     logp = log_probabilities
     dim = 0 if logp.ndim == 1 else 1
     classes = logp.shape[dim]
-    target = target.astype(np.int32).reshape(logp.shape[:dim] + logp.shape[dim + 1 :])
+    if target.dtype != np.int64 or not targets.is_numpy():
+        target = target.astype(np.int32)
+    target = target.reshape(logp.shape[:dim] + logp.shape[dim + 1 :])
     kept = target != ignore_index
-    chosen = lax.broadcasted_iota(np.int32, logp.shape, dim) == jnp.expand_dims(target, dim)
-    # Where there is no such class nothing can be raised inside jit: NaN shows it.
-    exists = (target >= 0) & (target < classes)
+    chosen = lax.broadcasted_iota(target.dtype, logp.shape, dim) == jnp.expand_dims(target, dim)
     weighted = logp if weight is None else logp * _class_weights(widened(weight), dim, logp.ndim)
     picked = jnp.sum(jnp.where(chosen, weighted, 0), dim)
-    loss = jnp.where(kept, jnp.where(exists, -picked, jnp.nan), 0)
+    if targets.is_numpy():  # whose targets were checked
+        loss = jnp.where(kept, -picked, 0)
+    else:  # where there is no such class nothing can be raised inside jit: NaN shows it
+        exists = (target >= 0) & (target < classes)
+        loss = jnp.where(kept, jnp.where(exists, -picked, jnp.nan), 0)
     if smoothing:
         spread = jnp.where(kept, -jnp.sum(weighted, dim), 0)
         loss = (1 - smoothing) * loss + smoothing / classes * spread
     if reduction != "mean":
         return reduced(loss, reduction)
     if weight is None:
-        return jnp.sum(loss) / jnp.sum(kept, dtype=np.int32).astype(loss.dtype)
+        return jnp.sum(loss) / _count(kept, loss.dtype)
     of_target = jnp.sum(jnp.where(chosen, _class_weights(widened(weight), dim, logp.ndim), 0), dim)
     return jnp.sum(loss) / jnp.sum(jnp.where(kept, of_target, 0))
 

@@ -106,7 +106,9 @@ def _family(
     which may leave ``dim`` out (with a warning)."""
 
     def plain(input: Tensor, dim: int, dtype: Any = None, *, out: Any = None) -> Tensor:
-        return function(_cast(input, dtype), dim, out=out)
+        if dtype is not None:
+            input = _cast(input, dtype)
+        return function(input, dim) if out is None else function(input, dim, out=out)
 
     def functional(
         input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
