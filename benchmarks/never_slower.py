@@ -267,15 +267,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     before = measured_before(options.json) if options.resume else {}
     lines: list[Line] = []
     for number, function in enumerate(options.functions):
-        if function.name in before:
-            lines.append(before[function.name])
-            continue
-        line, _ = measure(function, found, options.rounds, options.seconds)
+        line = before.pop(function.name, None)
+        if line is None:
+            line, _ = measure(function, found, options.rounds, options.seconds)
+            parts = ", ".join(f"{k} {tables.duration(median(r))}" for k, r in line.rounds.items())
+            of = f"{number + 1}/{len(options.functions)}"
+            console.print(f"{of} {line.name}: {parts}", markup=False)
         lines.append(line)
-        parts = ", ".join(f"{k} {tables.duration(median(r))}" for k, r in line.rounds.items())
-        console.print(f"{number + 1}/{len(options.functions)} {line.name}: {parts}", markup=False)
         if options.json:
-            options.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+            told = json.dumps([asdict(line) for line in (*lines, *before.values())], indent=1)
+            options.json.write_text(told + "\n")
     console.print(table(lines, list(found)))
     console.print(f"{quiet.describe_machine()}; {options.clock} time; compare within one run.")
     without, known = verdicts(lines)
