@@ -24,6 +24,8 @@ if not __package__:
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.workloads.models import block
+
 STEPS = 3
 VARIANTS = ("eager", "checkpoint", "jit", "jit checkpoint")
 
@@ -51,32 +53,17 @@ def gpt(torch: Any, checkpointed: bool, small: bool) -> tuple[Any, Any, Any]:
     depth, width, heads, vocabulary = 8, 64 if small else 256, 4, 512
     batch, length = (2, 32) if small else (16, 256)
 
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def forward(self, x: Any) -> Any:
-            b, t, c = x.shape
-            q, k, v = self.qkv(self.norm1(x)).split(c, 2)
-            q, k, v = (z.view(b, t, heads, c // heads).transpose(1, 2) for z in (q, k, v))
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
-
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.embedding = nn.Embedding(vocabulary, width)
-            self.blocks = nn.ModuleList(Block() for _ in range(depth))
+            self.blocks = nn.ModuleList(block(torch, width, heads) for _ in range(depth))
             self.head = nn.Linear(width, vocabulary)
 
         def forward(self, tokens: Any) -> Any:
             x = self.embedding(tokens)
-            for block in self.blocks:
-                x = _maybe(torch, checkpointed, block, x)
+            for layer in self.blocks:
+                x = _maybe(torch, checkpointed, layer, x)
             return self.head(x)
 
     tokens = torch.randint(0, vocabulary, (batch, length))

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 import torchlike as torch
+from benchmarks.workloads.models import gpt
 from torchlike._ops.nn.attention.chunked import ChunkedAttentionSettings, attend
 from torchlike.porting.plan.topologies import topology
 
@@ -29,42 +30,10 @@ MODELS = {
 nn = torch.nn
 
 
-class Block(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.fc1, self.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        batch, tokens, width = x.shape
-        q, k, v = self.qkv(self.ln1(x)).split(width, 2)
-        q, k, v = (t.view(batch, tokens, self.heads, -1).transpose(1, 2) for t in (q, k, v))
-        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out_proj(y.transpose(1, 2).reshape(batch, tokens, width))
-        return x + self.fc2(nn.functional.gelu(self.fc1(self.ln2(x)), approximate="tanh"))
-
-
-class GPT(nn.Module):
-    def __init__(self, vocabulary, tokens, width, layers, heads):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Embedding(tokens, width)
-        self.layers = nn.ModuleList(Block(width, heads) for _ in range(layers))
-        self.ln, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
-        self.head.weight = self.wte.weight
-
-    def forward(self, tokens):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
-        for layer in self.layers:
-            x = layer(x)
-        return self.head(self.ln(x))
-
-
 def step_of(sizes, batch):
     """Make a training step on the meta device, and its arguments."""
     with torch.device("meta"):
-        model = GPT(*sizes)
+        model = gpt(torch, *sizes)
         tokens = torch.zeros(batch, sizes[1], dtype=torch.long)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 

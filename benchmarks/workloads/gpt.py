@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.workloads.contract import JaxTraining, Problem, TorchTraining, load_weights, uniform
+from benchmarks.workloads.models import gpt
 
 LAYERS, HEADS, WIDTH = 4, 4, 128
 BATCH, CONTEXT, VOCABULARY = 8, 128, 128
@@ -45,45 +46,9 @@ def _depth(problem: Problem) -> int:
 
 
 def in_torch(torch: Any, problem: Problem) -> TorchTraining:
-    nn, F = torch.nn, torch.nn.functional
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.norm1 = nn.LayerNorm(WIDTH)
-            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-            self.out = nn.Linear(WIDTH, WIDTH)
-            self.norm2 = nn.LayerNorm(WIDTH)
-            self.up = nn.Linear(WIDTH, 4 * WIDTH)
-            self.down = nn.Linear(4 * WIDTH, WIDTH)
-
-        def attend(self, x: Any) -> Any:
-            b, t, c = x.shape
-            q, k, v = self.qkv(x).split(c, dim=2)
-            q, k, v = (a.view(b, t, HEADS, c // HEADS).transpose(1, 2) for a in (q, k, v))
-            a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            return self.out(a.transpose(1, 2).contiguous().view(b, t, c))
-
-        def forward(self, x: Any) -> Any:
-            x = x + self.attend(self.norm1(x))
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
-
-    class GPT(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.tokens = nn.Embedding(VOCABULARY, WIDTH)
-            self.positions = nn.Embedding(CONTEXT, WIDTH)
-            self.blocks = nn.ModuleList([Block() for _ in range(_depth(problem))])
-            self.norm = nn.LayerNorm(WIDTH)
-            self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
-
-        def forward(self, x: Any) -> Any:
-            x = self.tokens(x) + self.positions(torch.arange(x.shape[1], device=x.device))
-            for block in self.blocks:
-                x = block(x)
-            return self.head(self.norm(x))
-
-    model = GPT()
+    F = torch.nn.functional
+    sizes = VOCABULARY, CONTEXT, WIDTH, _depth(problem), HEADS
+    model = gpt(torch, *sizes, tied=False, gelu="none")
     load_weights(torch, model, problem.weights)
     return TorchTraining(
         model=model,

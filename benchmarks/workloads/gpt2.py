@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.workloads.contract import Problem, TorchTraining
+from benchmarks.workloads.models import gpt
 
 LAYERS, HEADS, WIDTH = 12, 12, 768
 BATCH, CONTEXT, VOCABULARY = 8, 1024, 50304
@@ -22,45 +23,13 @@ def problem(seed: int = 0) -> Problem:
 
 def in_torch(torch: Any, problem: Problem) -> TorchTraining:
     nn, F = torch.nn, torch.nn.functional
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.ln1, self.ln2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-            self.qkv, self.out_proj = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-            self.fc1, self.fc2 = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-
-        def forward(self, x: Any) -> Any:
-            b, t, c = x.shape
-            q, k, v = (
-                a.view(b, t, HEADS, c // HEADS).transpose(1, 2)
-                for a in self.qkv(self.ln1(x)).split(c, 2)
-            )
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out_proj(y.transpose(1, 2).reshape(b, t, c))
-            return x + self.fc2(F.gelu(self.fc1(self.ln2(x)), approximate="tanh"))
-
-    class GPT(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.wte, self.wpe = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-            self.layers = nn.ModuleList(Block() for _ in range(LAYERS))
-            self.ln, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY, bias=False)
-            self.head.weight = self.wte.weight
-            for p in self.parameters():
-                nn.init.normal_(p, std=0.02) if p.dim() > 1 else None
-
-        def forward(self, tokens: Any) -> Any:
-            x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
-            for layer in self.layers:
-                x = layer(x)
-            return self.head(self.ln(x))
-
     torch.manual_seed(0)
     x, y = torch.tensor(problem.x), torch.tensor(problem.y)
     # Each library's generator of the CPU draws the same numbers.
     with torch.device("meta" if x.is_meta else "cpu"):
-        model = GPT()
+        model = gpt(torch, VOCABULARY, CONTEXT, WIDTH, LAYERS, HEADS)
+        for p in model.parameters():
+            nn.init.normal_(p, std=0.02) if p.dim() > 1 else None
     model = model.to(x.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.workloads import models
+
 TOKENS, LENGTHS, EPISODES, POINTS = 100, 50, 30, 12
 _WIDTH, _HEADS, _LAYERS = 64, 4, 4
 
@@ -12,29 +14,10 @@ _WIDTH, _HEADS, _LAYERS = 64, 4, 4
 def tokens(torch: Any) -> Callable[[], Any]:
     """Return a function that makes a hundred tokens by a transformer whose cache of keys and values
     grows by one each."""
-    nn, F = torch.nn, torch.nn.functional
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.before, self.after = nn.LayerNorm(_WIDTH), nn.LayerNorm(_WIDTH)
-            self.qkv, self.out = nn.Linear(_WIDTH, 3 * _WIDTH), nn.Linear(_WIDTH, _WIDTH)
-            self.up, self.down = nn.Linear(_WIDTH, 4 * _WIDTH), nn.Linear(4 * _WIDTH, _WIDTH)
-
-        def forward(self, x: Any, cache: Any) -> Any:
-            q, k, v = (
-                part.view(1, -1, _HEADS, _WIDTH // _HEADS).transpose(1, 2)
-                for part in self.qkv(self.before(x)).chunk(3, -1)
-            )
-            if cache is not None:
-                k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
-            y = F.scaled_dot_product_attention(q, k, v)
-            x = x + self.out(y.transpose(1, 2).reshape(1, -1, _WIDTH))
-            return x + self.down(F.gelu(self.up(self.after(x)))), (k, v)
-
+    nn = torch.nn
     torch.manual_seed(0)
     embedding, head = nn.Embedding(100, _WIDTH), nn.Linear(_WIDTH, 100)
-    blocks = [Block() for _ in range(_LAYERS)]
+    blocks = [models.block(torch, _WIDTH, _HEADS) for _ in range(_LAYERS)]
 
     def generate() -> Any:
         with torch.no_grad():
@@ -42,7 +25,7 @@ def tokens(torch: Any) -> Callable[[], Any]:
             for _ in range(TOKENS):
                 x = embedding(token)
                 for i, block in enumerate(blocks):
-                    x, caches[i] = block(x, caches[i])
+                    x, caches[i] = block.step(x, caches[i])
                 token = head(x[:, -1]).argmax(-1, keepdim=True)
             return token.item()
 

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.workloads import models
+
 #: A step in PyTorch's API, and its arguments.
 Step = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -26,39 +28,8 @@ def _training(torch: Any, model: Any, loss_of: Callable[..., Any]) -> Callable[.
 
 def gpt2(torch: Any, layers: int = 12, width: int = 64, heads: int = 4, length: int = 64) -> Step:
     """Return a step of GPT-2 in 12 layers."""
-    nn, F = torch.nn, torch.nn.functional
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.c_fc, self.out = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def forward(self, x: Any) -> Any:
-            b, t, _ = x.shape
-            q, k, v = (
-                part.view(b, t, heads, width // heads).transpose(1, 2)
-                for part in self.c_attn(self.ln_1(x)).split(width, 2)
-            )
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.c_proj(y.transpose(1, 2).reshape(b, t, width))
-            return x + self.out(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
-
-    class GPT2(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.wte, self.wpe = nn.Embedding(256, width), nn.Embedding(length, width)
-            self.h = nn.ModuleList(Block() for _ in range(layers))
-            self.ln_f = nn.LayerNorm(width)
-
-        def forward(self, ids: Any) -> Any:
-            x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
-            for block in self.h:
-                x = block(x)
-            return F.linear(self.ln_f(x), self.wte.weight)
-
-    model = GPT2()
+    F = torch.nn.functional
+    model = models.gpt(torch, 256, length, width, layers, heads)
     ids = torch.randint(0, 256, (4, length))
 
     def loss_of(ids: Any) -> Any:
@@ -70,44 +41,8 @@ def gpt2(torch: Any, layers: int = 12, width: int = 64, heads: int = 4, length: 
 
 def resnet50(torch: Any, width: int = 16) -> Step:
     """Return a step of ResNet-50: bottlenecks 3, 4, 6, 3."""
-    nn, F = torch.nn, torch.nn.functional
-
-    class Bottleneck(nn.Module):
-        def __init__(self, inputs: int, inner: int, stride: int) -> None:
-            super().__init__()
-            sizes = [(inputs, inner, 1, 1), (inner, inner, 3, stride), (inner, 4 * inner, 1, 1)]
-            self.convs = nn.ModuleList(
-                nn.Conv2d(a, b, k, s, padding=k // 2, bias=False) for a, b, k, s in sizes
-            )
-            self.norms = nn.ModuleList(nn.BatchNorm2d(b) for _, b, _, _ in sizes)
-            self.shortcut = None
-            if stride != 1 or inputs != 4 * inner:
-                self.shortcut = nn.Sequential(
-                    nn.Conv2d(inputs, 4 * inner, 1, stride, bias=False), nn.BatchNorm2d(4 * inner)
-                )
-
-        def forward(self, x: Any) -> Any:
-            y = x
-            for i, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
-                y = norm(conv(y))
-                y = F.relu(y) if i < 2 else y
-            return F.relu(y + (x if self.shortcut is None else self.shortcut(x)))
-
-    blocks, inputs = [], width
-    for stage, depth in enumerate((3, 4, 6, 3)):
-        for i in range(depth):
-            inner = width << stage
-            blocks.append(Bottleneck(inputs, inner, 2 if stage and not i else 1))
-            inputs = 4 * inner
-    stem = [nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
-    model = nn.Sequential(
-        *stem,
-        nn.MaxPool2d(3, 2, 1),
-        *blocks,
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(inputs, 10),
-    )
+    F = torch.nn.functional
+    model = models.resnet50(torch, width)
     batch = torch.randn(4, 3, 64, 64), torch.randint(0, 10, (4,))
     return _training(torch, model, lambda x, y: F.cross_entropy(model(x), y)), batch
 

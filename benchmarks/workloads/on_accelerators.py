@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.workloads import cnn, gpt2, lstm, mlp
+from benchmarks.workloads import cnn, gpt2, lstm, mlp, models
 from benchmarks.workloads.contract import TorchTraining
 
 
@@ -47,39 +47,7 @@ def gpt2_124m(torch: Any, tiny: bool) -> TorchTraining:
 
 def resnet50(torch: Any, tiny: bool) -> TorchTraining:
     """Return ResNet-50 under autocast to bfloat16."""
-    nn = torch.nn
-
-    class Bottleneck(nn.Module):
-        def __init__(self, before: int, width: int, stride: int) -> None:
-            super().__init__()
-            after = 4 * width
-            self.body = nn.Sequential(
-                nn.Conv2d(before, width, 1, bias=False),
-                nn.BatchNorm2d(width),
-                nn.ReLU(),
-                nn.Conv2d(width, width, 3, stride, 1, bias=False),
-                nn.BatchNorm2d(width),
-                nn.ReLU(),
-                nn.Conv2d(width, after, 1, bias=False),
-                nn.BatchNorm2d(after),
-            )
-            plain = stride == 1 and before == after
-            self.short = nn.Identity() if plain else nn.Conv2d(before, after, 1, stride)
-
-        def forward(self, x: Any) -> Any:
-            return torch.relu(self.body(x) + self.short(x))
-
-    stages = (
-        [(8, 1, 1), (16, 1, 2)] if tiny else [(64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)]
-    )
-    first = stages[0][0]
-    layers = [nn.Conv2d(3, first, 7, 2, 3, bias=False), nn.BatchNorm2d(first), nn.ReLU()]
-    layers, before = [*layers, nn.MaxPool2d(3, 2, 1)], first
-    for width, depth, stride in stages:
-        for i in range(depth):
-            layers.append(Bottleneck(before, width, stride if i == 0 else 1))
-            before = 4 * width
-    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 10))
+    model = models.resnet50(torch, 8, (1, 1)) if tiny else models.resnet50(torch)
     x = torch.randn(2, 3, 32, 32) if tiny else torch.randn(64, 3, 224, 224)
     return _classified(torch, model, x, 10, half=True)
 

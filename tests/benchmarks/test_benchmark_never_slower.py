@@ -72,12 +72,15 @@ def test_lines_over_their_limits_are_told_with_their_reasons():
         line("slow", compiled=1.2, eager=1.0, jax=1.0),
         line("as by hand", compiled=1.1, eager=1.0, jax=1.05),
         line("noisy", compiled=(0.8, 1.2, 1.6), eager=1.0),
-        line("rows small: cummax", compiled=2.0, eager=1.0),
+        line("rows small: exp · cumsum_down", compiled=2.0, eager=1.0),
+        line("as the call takes", compiled=15e-6, eager=20e-6, jax=8e-6),
         line("not by hand", compiled=1.0, eager=2.0),
     ]
     without, known = never_slower.verdicts(lines)
     assert without == ["slow: 1.20 × eager, 1.20 × jax"]
-    assert [text.partition(" (")[0] for text in known] == ["rows small: cummax: 2.00 × eager"]
+    assert [text.partition(" (")[0] for text in known] == [
+        "rows small: exp · cumsum_down: 2.00 × eager"
+    ]
 
 
 def test_every_reason_is_of_a_function():

@@ -442,26 +442,31 @@ class Schema:
                 args = self._pack_varargs(args)
         n = len(args)
         bound = [*args, *self.defaults[n:]]
-        named = set[int]()
+        named = 0
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
                 i = self.index.get(SYNONYMS.get(key, key))
             if i is None:
                 raise TypeError(f"{self.op}() got an unexpected keyword argument '{key}'")
-            if i < n or i in named:
+            if i < n or named >> i & 1:
                 raise TypeError(f"{self.op}() got multiple values for argument '{key}'")
-            named.add(i)
+            named |= 1 << i
             bound[i] = value
-        missing = [f'"{self.names[i]}"' for i in self._required if bound[i] is _EMPTY]
-        if missing:
-            raise TypeError(
-                f"{self.op}() missing {len(missing)} required positional arguments: "
-                f"{', '.join(missing)}"
-            )
+        for i in self._required:
+            if bound[i] is _EMPTY:
+                raise self._lacking(bound)
         if self.factors:
             self._check_factors(bound)
         return tuple(bound)
+
+    def _lacking(self, bound: list[Any]) -> TypeError:
+        """Return the error that names the arguments that are missing."""
+        missing = [f'"{self.names[i]}"' for i in self._required if bound[i] is _EMPTY]
+        return TypeError(
+            f"{self.op}() missing {len(missing)} required positional arguments: "
+            f"{', '.join(missing)}"
+        )
 
     def _is_old(self, args: tuple[object, ...]) -> bool:
         """Return whether the one factor stands between two tensors, as in ``add(x, alpha, y)``."""
@@ -506,7 +511,7 @@ class Schema:
     def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Hashable, ...]:
         """Return static arguments (in the order of static_positions) in canonical, hashable
         form."""
-        if tuple(map(type, values)) == self.exact_statics:
+        if not values or tuple(map(type, values)) == self.exact_statics:
             return values
         out = []
         for i, value in zip(self.static_positions, values, strict=True):

@@ -228,12 +228,10 @@ def _at_rank(x: Any, d: int, rank: Any, keepdim: Any) -> tuple[Any, Any]:
     """Return the value of a rank (a number, or an array with size 1 along ``d``), and its index."""
     if not x.ndim:
         return x, jnp.zeros((), np.int64)
-    positions = lax.broadcasted_iota(np.int64, x.shape, d)
-    keys = (lax.stop_gradient(x), positions)
-    index = lax.sort(keys, dimension=d, is_stable=True, num_keys=1)[1]
+    _, index = sorted_with_index(x, d, False)
     at = jnp.broadcast_to(jnp.asarray(rank), (*x.shape[:d], 1, *x.shape[d + 1 :]))
-    index = jnp.take_along_axis(index, at, d)
-    values = jnp.take_along_axis(x, index, d)
+    index = _taken(index, at, d)
+    values = _taken(x, index, d)
     return (values, index) if keepdim else (values.squeeze(d), index.squeeze(d))
 
 
