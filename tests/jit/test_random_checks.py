@@ -8,6 +8,8 @@ import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
+from torchlike._jit.call import tracer
+from torchlike._runtime.first_calls import inlined
 
 #: Sizes of the vector that a function works on, and of the vector of indices.
 N, K = 5, 3
@@ -189,3 +191,34 @@ def test_random_programs():
 @pytest.mark.full
 def test_many_random_programs():
     assert sum(map(check, range(1000, 3000))) > 500
+
+
+class Traced(Exception):
+    """The equations of a call are known."""
+
+
+def equations(seed):
+    """Return the equations that the trace of a random function finds, as text; nothing is
+    compiled."""
+
+    def watch(function, name, draft):
+        raise Traced(str(draft._closed))
+
+    draw = np.random.default_rng(seed)
+    x = torch.tensor(draw.uniform(0, 1, N).astype(np.float32))
+    tracer.watchers.append(watch)
+    try:
+        with pytest.raises(Traced) as found:
+            torch.jit(Program(seed))(x, torch.arange(K))
+    finally:
+        tracer.watchers.remove(watch)
+    return str(found.value)
+
+
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 80), marks=pytest.mark.full)])
+def test_equations_that_are_taken_over_are_those_that_jax_inlines(monkeypatch, seeds):
+    for seed in seeds:
+        found = equations(seed)
+        with monkeypatch.context() as patch:
+            patch.setattr(inlined, "program_traced", lambda: None)
+            assert equations(seed) == found, seed

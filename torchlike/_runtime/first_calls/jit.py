@@ -13,6 +13,7 @@ import numpy as np
 from torchlike._runtime import logs, mixed_operands, one_device
 from torchlike._runtime.first_calls import cost
 from torchlike._runtime.first_calls.families import Family, FormTemplate
+from torchlike._runtime.first_calls.inlined import DECLINED, Inlined
 from torchlike._runtime.first_calls.interpreter import EvaluationPlan
 from torchlike._runtime.first_calls.program import (
     NUMBERS,
@@ -28,7 +29,7 @@ from torchlike._runtime.first_calls.settings import COMPILED, LEAST, settings, t
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
-from torchlike._runtime.jax_private.tracing import trace_state_clean
+from torchlike._runtime.jax_private.tracing import TAKES_OVER, trace_state_clean
 from torchlike._runtime.provided import Provided
 
 log = logs.logger("first_calls")
@@ -36,8 +37,6 @@ log = logs.logger("first_calls")
 _ndarray = np.ndarray
 _config: Any = jax.config  # gets its fields one by one
 
-#: What ``form.by_numpy`` gives where the form itself is to be called.
-DECLINED: Any = object()
 #: ``defer(first_calls, args, starts)`` gives what stands for the results of a call that is put off,
 #: or the results where an argument is such a thing and the call is not; DECLINED for all others.
 #: ``starts``: whether a call of arrays alone may be put off.
@@ -143,6 +142,7 @@ class FirstCalls:
         "_by_avals",
         "_compiled",
         "_families",
+        "_inlined",
         "_like",
         "_made",
         "_op",
@@ -193,6 +193,7 @@ class FirstCalls:
         """Make the form that `jit` returns, anew each time: the caller keeps it, else it would be
         part of a cycle."""
         form: Any = jax.jit(self.function, **self.options)
+        self._inlined = Inlined(form.trace) if TAKES_OVER and "inline" in self.options else None
         if not compiled_calls.missing:
             self._compiled = cache_miss(form)
             form = compiled_calls.hooked(self.function, form, self.miss)
@@ -233,7 +234,10 @@ class FirstCalls:
         if not host().is_default:
             op = None if self._op is None else self._op()
             return one_device.call(self._compiled, args, kwargs, op=op)
-        if settings.mode == COMPILED or kwargs or not trace_state_clean():
+        if not trace_state_clean():
+            out = DECLINED if kwargs or self._inlined is None else self._inlined.call(*args)
+            return self._compiled(*args, **kwargs) if out is DECLINED else (out, None, True)
+        if settings.mode == COMPILED or kwargs:
             return self._compiled(*args, **kwargs)
         if not _config.jax_enable_x64:  # where it is traced, it refuses
             return self._compiled(*args)
