@@ -5,9 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from torchlike._ops import loops
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import inlined
 from torchlike._runtime.inlining import AT_ONCE
+from torchlike._runtime.jax_private.equations import walk
 from torchlike._runtime.jax_private import tracing
 from torchlike._runtime.jaxprs import make_jaxpr
 
@@ -111,3 +113,37 @@ def test_arrays_that_a_function_holds_are_those_of_the_program():
     a, b = jax.jit(lambda x: function(x))(x)
     np.testing.assert_array_equal(a, held)
     np.testing.assert_array_equal(b, x)
+
+
+def primitives(function, *args):
+    return [e.primitive.name for e in walk(jax.make_jaxpr(function)(*args).jaxpr)]
+
+
+def test_of_the_library_functions_within_are_no_programs_and_loops_stay_loops():
+    def function(x):
+        x = jnp.where(x > 0, jnp.clip(x, 0, 1), jax.jit(jnp.sin)(x))
+        return loops.scan(lambda carry, row: (carry + row, carry * row), x[0], x)
+
+    x = jnp.linspace(-2, 2, 5)
+    compiled = first_calls.jit(function, of_library=True, inline=AT_ONCE)
+    found = primitives(compiled, x)
+    assert found.count("scan") == 1
+    assert not {"jit", "pjit"}.intersection(found)
+    a, b = jax.jit(lambda x: compiled(x))(x), jax.jit(function)(x)
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_loop_that_would_be_unrolled_is_left_to_jax():
+    compiled = first_calls.jit(
+        lambda x: jax.lax.fori_loop(0, 150, lambda i, x: jnp.sin(x) + i, x),
+        of_library=True,
+        inline=AT_ONCE,
+    )
+    assert primitives(compiled, jnp.ones(3)).count("sin") == 1
+
+
+def test_an_error_is_that_of_jax():
+    compiled = first_calls.jit(lambda x: x + 1 / 0, of_library=True, inline=AT_ONCE)
+    with pytest.raises(ZeroDivisionError):
+        jax.make_jaxpr(compiled)(jnp.ones(3))

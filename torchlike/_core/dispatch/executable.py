@@ -278,6 +278,7 @@ class Executable:
             like=like,
             patience=_little if self.keeps_residuals and self.mask else None,
             op=self._op,
+            of_library=self.library,
             inline=AT_ONCE,
         )
 
@@ -365,6 +366,7 @@ class Executable:
             template=first_calls.FormTemplate(make, sizes),
             families=self._families.setdefault(kinds, {}),
             patience=_until_residuals if self.keeps_residuals else None,
+            of_library=self.library,
             inline=AT_ONCE,
         )
 
