@@ -9,8 +9,8 @@ from torchlike._ops import loops
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import inlined
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike._runtime.jax_private.equations import walk
 from torchlike._runtime.jax_private import tracing
+from torchlike._runtime.jax_private.equations import walk
 from torchlike._runtime.jaxprs import make_jaxpr
 
 pytestmark = pytest.mark.skipif(not tracing.TAKES_OVER, reason="this JAX has no way")
