@@ -8,6 +8,7 @@ import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
+from torchlike._runtime.first_calls import inlined
 
 #: Sizes of the vector that a function works on, and of the vector of indices.
 N, K = 5, 3
@@ -189,3 +190,30 @@ def test_random_programs():
 @pytest.mark.full
 def test_many_random_programs():
     assert sum(map(check, range(1000, 3000))) > 500
+
+
+def values(seed):
+    """Return what the calls of a random function, compiled, give or raise, and its state then."""
+    function, draw = Program(seed), np.random.default_rng(seed)
+    compiled = torch.jit(function)
+    found = []
+    for turn in range(3):
+        x = torch.tensor(draw.uniform(0, 1, N).astype(np.float32))
+        i = torch.tensor(draw.integers(0, N + (turn == 2), K))
+        found.append(said(compiled, x, i))
+    assert compiled.compiles == 1
+    return [*found, function.state.tolist()]
+
+
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 80), marks=pytest.mark.full)])
+def test_equations_that_are_taken_over_compute_what_those_that_jax_inlines_do(monkeypatch, seeds):
+    for seed in seeds:
+        found = values(seed)
+        with monkeypatch.context() as patch:
+            patch.setattr(inlined, "program_traced", lambda: None)
+            expected = values(seed)
+        for a, b in zip(found, expected, strict=True):
+            if isinstance(b, tuple):  # an error
+                assert a == b, seed
+            else:
+                np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=str(seed))

@@ -1,10 +1,12 @@
 """``torch._dynamo.config``: the settings that scripts make.
 
-``suppress_errors`` means what it does in PyTorch: what cannot be compiled runs eagerly. The others
-can be set and read and have no effect: there is one graph a function, compiled for each shape.
+``suppress_errors`` means what it does in PyTorch: what cannot be compiled runs eagerly;
+``recompile_limit`` holds for functions compiled with ``fullgraph=True``. The others can be set and
+read and have no effect: there is one graph a function, compiled for each shape.
 """
 
 from torchlike import jit
+from torchlike._jit.call.recompile_limit import set_recompile_limit
 from torchlike.utils._config_module import install_config_module
 
 suppress_errors = False
@@ -38,5 +40,8 @@ verbose = False
 
 install_config_module(
     __name__,
-    {"suppress_errors": lambda value: jit.set_fallback("eager" if value else None)},
+    {
+        "recompile_limit": set_recompile_limit,
+        "suppress_errors": lambda value: jit.set_fallback("eager" if value else None),
+    },
 )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-__all__ = ["TorchDynamoException", "Unsupported", "UserError", "UserErrorType"]
+from torchlike._jit.call.recompile_limit import FailOnRecompileLimitHit
+
+__all__ = [
+    "FailOnRecompileLimitHit",
+    "TorchDynamoException",
+    "Unsupported",
+    "UserError",
+    "UserErrorType",
+]
 
 
 class TorchDynamoException(RuntimeError):

@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Sized
 from typing import Any
 
-from torchlike._jit.call.entry import jit
+from torchlike._jit.call.entry import compiled as made
+from torchlike._jit.call.recompile_limit import RecompileLimit
 from torchlike.nn import Module, hooks
 
 #: Attributes of its own; all others are the wrapped module's.
-_OWN = frozenset(("_dynamic", "_fullgraph", "_orig_mod", "_warmup", "forward"))
+_OWN = frozenset(("_dynamic", "_fullgraph", "_orig_mod", "_recompile_limit", "_warmup", "forward"))
 
 
 class OptimizedModule(Module):
@@ -22,15 +23,26 @@ class OptimizedModule(Module):
     """
 
     def __init__(
-        self, module: Module, dynamic: Any = None, fullgraph: Any = False, warmup: Any = None
+        self,
+        module: Module,
+        dynamic: Any = None,
+        fullgraph: Any = False,
+        warmup: Any = None,
+        recompile_limit: Any = None,
     ) -> None:
         super().__init__()
         self._orig_mod = module
         self._dynamic = dynamic
         self._fullgraph = fullgraph
         self._warmup = warmup
-        fallback = None if fullgraph else "eager"
-        compiled = jit(module, dynamic=dynamic, fallback=fallback, warmup=warmup)
+        self._recompile_limit = recompile_limit
+        compiled = made(
+            module,
+            dynamic=dynamic,
+            fallback=None if fullgraph else "eager",
+            warmup=warmup,
+            limit=RecompileLimit.of(recompile_limit, fullgraph),
+        )
         # With the mode "off" it is the module again, which would be registered as a second child.
         self.forward = module.__call__ if compiled is module else compiled
 
@@ -81,4 +93,5 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         # A compiled program belongs to its process.
-        return type(self), (self._orig_mod, self._dynamic, self._fullgraph, self._warmup)
+        options = self._dynamic, self._fullgraph, self._warmup, self._recompile_limit
+        return type(self), (self._orig_mod, *options)

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._jit.call.entry import jit
+from torchlike._jit.call.entry import compiled
 from torchlike._jit.call.programs import of_options
+from torchlike._jit.call.recompile_limit import RecompileLimit
 from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.nn import Module
 
@@ -49,14 +50,23 @@ def compile(
       options: ``{"warmup": k}`` runs the first k calls eagerly while XLA compiles; without, their
         number depends on the program's size.
       disable: give ``model`` back as it is.
-      name, recompile_limit, isolate_recompiles, shapes_spec: accepted, without effect: each
-        compiled function has its own programs, and which sizes are symbols changes no result.
+      recompile_limit: for how many kinds of calls it is compiled, of those that differ in more
+        than sizes and numbers (in sizes as well, with ``dynamic=False``). Others run eagerly, or
+        raise with ``fullgraph=True``. None means ``torch._dynamo.config.recompile_limit`` with
+        ``fullgraph=True``, and no limit without. PyTorch counts changes of what a function reads
+        from outside as well.
+      name, isolate_recompiles, shapes_spec: accepted, without effect: each compiled function has
+        its own programs and counts by itself, and which sizes are symbols changes no result.
 
     Returns:
       the compiled function, or the ``OptimizedModule``; without ``model``, the decorator.
 
     Raises:
       JitCaptureError: from a call that cannot be compiled, with ``fullgraph=True``.
+      FailOnRecompileLimitHit: (of ``torch._dynamo.exc``) from a call beyond ``recompile_limit``,
+        with ``fullgraph=True``.
+      TypeError: ``recompile_limit`` is no number, or ``shapes_spec`` no dictionary.
+      ValueError: both ``dynamic`` and ``shapes_spec``.
 
     Example:
       >>> @torch.compile
@@ -65,6 +75,8 @@ def compile(
       >>> double(torch.ones(2))
       tensor([2., 2.])
     """
+    limit = RecompileLimit.of(recompile_limit, fullgraph)
+    _check(shapes_spec, dynamic)
     if model is None:
         return functools.partial(
             compile,
@@ -74,14 +86,31 @@ def compile(
             mode=mode,
             options=options,
             disable=disable,
+            recompile_limit=recompile_limit,
+            shapes_spec=shapes_spec,
         )
     if disable:
         return model
     if isinstance(model, Module):
-        return OptimizedModule(model, dynamic, fullgraph, of_options(options))
-    return jit(
+        return OptimizedModule(model, dynamic, fullgraph, of_options(options), recompile_limit)
+    return compiled(
         model,
         dynamic=dynamic,
         fallback=None if fullgraph else "eager",
         warmup=of_options(options),
+        limit=limit,
     )
+
+
+def _check(shapes_spec: Any, dynamic: Any) -> None:
+    if shapes_spec is None:
+        return
+    if not isinstance(shapes_spec, dict):
+        raise TypeError(
+            f"shapes_spec must be ParamsSpec, dict, or None, got {type(shapes_spec).__name__}"
+        )
+    if dynamic is not None:
+        raise ValueError(
+            "`dynamic` and `shapes_spec` cannot both be set. `shapes_spec` controls dynamic "
+            "behavior."
+        )

@@ -28,6 +28,7 @@ from jax import tree_util
 from torchlike._core import dtypes, modes
 from torchlike._core.errors import check_bytes
 from torchlike._runtime import first_calls, recycling, targets, x64
+from torchlike._runtime.first_calls.inlined import unseen
 from torchlike._runtime.inlining import AT_ONCE
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ def called(exe: Executable, form: Callable[..., _T], *args: object) -> _T:
     if capture is None or not exe.library:
         return form(*args)
     return capture.unseen(form, *args)
+
+
+@unseen.by
+def _unseen(function: Callable[..., _T], *args: object) -> _T:
+    return modes.running_capture().unseen(function, *args)
 
 
 def _little(arguments: object) -> float:
@@ -272,6 +278,7 @@ class Executable:
             like=like,
             patience=_little if self.keeps_residuals and self.mask else None,
             op=self._op,
+            of_library=self.library,
             inline=AT_ONCE,
         )
 
@@ -359,6 +366,7 @@ class Executable:
             template=first_calls.FormTemplate(make, sizes),
             families=self._families.setdefault(kinds, {}),
             patience=_until_residuals if self.keeps_residuals else None,
+            of_library=self.library,
             inline=AT_ONCE,
         )
 

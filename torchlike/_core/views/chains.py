@@ -209,6 +209,7 @@ def _of_steps(
         name=name,
         template=template,
         families=families,
+        of_library=True,
         inline=AT_ONCE,
         **options,
     )

@@ -167,6 +167,29 @@ def jit(
             warmup=warmup,
             checks=checks,
         )
+    return compiled(
+        fn,
+        max_programs=max_programs,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        dynamic=dynamic,
+        fallback=fallback,
+        warmup=warmup,
+        checks=checks,
+    )
+
+
+def compiled(
+    fn: Callable[..., Any],
+    *,
+    fallback: str | None = None,
+    warmup: int | None = None,
+    **options: Any,
+) -> Any:
+    """Return ``fn`` compiled as `jit` says; ``limit`` is the `RecompileLimit` of ``torch.compile``.
+
+    TypeError where it cannot be called.
+    """
     if not callable(fn):
         raise TypeError(f"jit expects a function or module, not {type(fn).__name__}")
     if warmup is not None:
@@ -175,12 +198,8 @@ def jit(
         return fn
     return JitFunction(
         fn,
-        max_programs=max_programs,
-        static_argnums=static_argnums,
-        static_argnames=static_argnames,
-        dynamic=dynamic,
         fallback=fallback or _fallback,
         warmup=_warmup if warmup is None else warmup,
         heeds_stance=True,
-        checks=checks,
+        **options,
     )

@@ -25,6 +25,7 @@ from torchlike._jit.call.programs import (
     WarmUp,
     checked,
 )
+from torchlike._jit.call.recompile_limit import KindsOfCalls, RecompileLimit
 from torchlike._jit.call.recompile_messages import Recompiles, parameter_names
 from torchlike._jit.call.tracer import (
     MODES_IN_KEY,
@@ -109,6 +110,7 @@ class JitFunction:
         warmup: int | None = 0,
         heeds_stance: bool = False,
         checks: bool | None = None,
+        limit: RecompileLimit | None = None,
     ) -> None:
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
@@ -122,6 +124,7 @@ class JitFunction:
             "warmup": warmup,
             "heeds_stance": heeds_stance,
             "checks": checks,
+            "limit": limit,
         }
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
@@ -134,6 +137,7 @@ class JitFunction:
         #: Programs that did not fit the next call: in a row, in all, and when the last was made.
         self._unsettled = 0, 0, 0
         self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
+        self._kinds = None if limit is None else KindsOfCalls(limit, dynamic)
         self._opened = Opened()
         self._recompiles = Recompiles(fn, self._name, self._numbers)
         self._fallback = fallback
@@ -190,6 +194,8 @@ class JitFunction:
     def reset(self) -> None:
         """Forget every compiled program: the next call compiles."""
         self._cache.clear()
+        if self._kinds is not None:
+            self._kinds.clear()
         self._unkept.clear()
         self._unsettled = 0, 0, 0
         if self._warm_up is not None:
@@ -309,6 +315,9 @@ class JitFunction:
         may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
         if may_fall_back and (why := self._cache.why_enough(call.key, self._tracer.is_part)):
             self._report_once(self._fn, why, "is compiled no more")
+            return self._call_plainly
+        if self._kinds is not None and self._kinds.is_beyond(call):
+            self._report_once(self._fn, "its recompile_limit is reached", "is compiled no more")
             return self._call_plainly
         return None
 

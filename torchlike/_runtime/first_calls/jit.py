@@ -13,6 +13,7 @@ import numpy as np
 from torchlike._runtime import logs, mixed_operands, one_device
 from torchlike._runtime.first_calls import cost
 from torchlike._runtime.first_calls.families import Family, FormTemplate
+from torchlike._runtime.first_calls.inlined import DECLINED, Inlined
 from torchlike._runtime.first_calls.interpreter import EvaluationPlan
 from torchlike._runtime.first_calls.program import (
     NUMBERS,
@@ -28,7 +29,7 @@ from torchlike._runtime.first_calls.settings import COMPILED, LEAST, settings, t
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
-from torchlike._runtime.jax_private.tracing import trace_state_clean
+from torchlike._runtime.jax_private.tracing import TAKES_OVER, trace_state_clean
 from torchlike._runtime.provided import Provided
 
 log = logs.logger("first_calls")
@@ -36,8 +37,6 @@ log = logs.logger("first_calls")
 _ndarray = np.ndarray
 _config: Any = jax.config  # gets its fields one by one
 
-#: What ``form.by_numpy`` gives where the form itself is to be called.
-DECLINED: Any = object()
 #: ``defer(first_calls, args, starts)`` gives what stands for the results of a call that is put off,
 #: or the results where an argument is such a thing and the call is not; DECLINED for all others.
 #: ``starts``: whether a call of arrays alone may be put off.
@@ -62,6 +61,7 @@ def jit(
     like: Any = None,
     patience: Callable[[Any], float] | None = None,
     op: Callable[[], str] | None = None,
+    of_library: bool = False,
     **options: Any,
 ) -> CompiledForm:
     """Compile as ``jax.jit(function, **options)`` does, and have NumPy compute the first calls with
@@ -84,6 +84,9 @@ def jit(
 
     ``op()`` is the name of the op whose operands the arguments are: `mixed_operands` may refuse
     them. Without it they are not looked at.
+
+    ``of_library`` says that all loops of the function are those of `torchlike._ops.loops`, so that
+    it can be traced in half the time (`first_calls.tracing.without_jits`).
     """
     return FirstCalls(
         function,
@@ -93,6 +96,7 @@ def jit(
         like=like,
         patience=patience,
         op=op,
+        of_library=of_library,
         **options,
     ).form()
 
@@ -143,8 +147,10 @@ class FirstCalls:
         "_by_avals",
         "_compiled",
         "_families",
+        "_inlined",
         "_like",
         "_made",
+        "_of_library",
         "_op",
         "_own",
         "_patience",
@@ -166,8 +172,10 @@ class FirstCalls:
         like: Any = None,
         patience: Callable[[Any], float] | None = None,
         op: Callable[[], str] | None = None,
+        of_library: bool = False,
         **options: Any,
     ) -> None:
+        self._of_library = of_library
         self.function = function
         self.options = options
         #: The form that was made last, and one of this object's own where nobody keeps one.
@@ -193,6 +201,9 @@ class FirstCalls:
         """Make the form that `jit` returns, anew each time: the caller keeps it, else it would be
         part of a cycle."""
         form: Any = jax.jit(self.function, **self.options)
+        own = self.function if self._of_library else None
+        can = TAKES_OVER and "inline" in self.options
+        self._inlined = Inlined(form.trace, own) if can else None
         if not compiled_calls.missing:
             self._compiled = cache_miss(form)
             form = compiled_calls.hooked(self.function, form, self.miss)
@@ -233,7 +244,10 @@ class FirstCalls:
         if not host().is_default:
             op = None if self._op is None else self._op()
             return one_device.call(self._compiled, args, kwargs, op=op)
-        if settings.mode == COMPILED or kwargs or not trace_state_clean():
+        if not trace_state_clean():
+            out = DECLINED if kwargs or self._inlined is None else self._inlined.call(*args)
+            return self._compiled(*args, **kwargs) if out is DECLINED else (out, None, True)
+        if settings.mode == COMPILED or kwargs:
             return self._compiled(*args, **kwargs)
         if not _config.jax_enable_x64:  # where it is traced, it refuses
             return self._compiled(*args)

@@ -36,7 +36,19 @@ def traced(
     """Trace ``function`` in its plain formulation; return the jaxpr and the tree of its results.
 
     ``leaves`` are the arguments, ``tree`` how they belong together; of each, ``shapes`` has the
-    shape, which may have symbols, or None for a Python number. ``jax.make_jaxpr`` does the same by
+    shape, which may have symbols, or None for a Python number.
+    """
+    # Not the arrays themselves: a traceback that JAX keeps would hold them.
+    avals = [_aval(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
+    with targets.numpy():
+        return without_jits(function, tree, avals)
+
+
+def without_jits(function: Callable[..., Any], tree: Any, avals: Sequence[Any]) -> TracedJaxpr:
+    """Trace ``function``, in which no ``jax.jit`` is a program of its own: nearly every function of
+    ``jax.numpy`` is one, and to trace it takes longer than what it does.
+
+    Loops are unrolled but for those of `torchlike._ops.loops`. ``jax.make_jaxpr`` does the same by
     a ``jax.jit`` made for the purpose, with its checks of shardings, donation and names, and takes
     200 µs where this takes 30.
     """
@@ -47,10 +59,8 @@ def traced(
         out, structure = jax.tree.flatten(function(*jax.tree.unflatten(tree, tracers)))
         return out
 
-    # Not the arrays themselves: a traceback that JAX keeps would hold them.
-    avals = [_aval(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
     wrapped = jax_tracing.wrap_init(flat, debug_info=_unnamed())
-    with targets.numpy(), jax.disable_jit():
+    with jax.disable_jit():
         jaxpr, _, constants = jax_tracing.trace_to_jaxpr(wrapped, avals)
     if hasattr(jaxpr, "with_consts"):  # its first inputs are the constants until it is told so
         jaxpr = jaxpr.with_consts(constants)

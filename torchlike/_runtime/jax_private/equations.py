@@ -32,10 +32,18 @@ CUSTOM = frozenset(("custom_jvp_call", "custom_vjp_call"))
 LOOPS = frozenset(("scan", "while"))
 
 
+#: Types of parameters that are no programs: most of them, told apart before anything is asked.
+_PLAIN = frozenset((type(None), bool, int, float, str))
+
+
 def subjaxprs(eqn: Any) -> Iterator[Any]:
     """Yield the programs among an equation's parameters, without their constants."""
     for value in eqn.params.values():
+        if type(value) in _PLAIN:
+            continue
         for item in value if isinstance(value, (tuple, list)) else (value,):
+            if type(item) in _PLAIN:
+                continue
             found = getattr(item, "jaxpr", item)
             if isinstance(found, Jaxpr):
                 yield found

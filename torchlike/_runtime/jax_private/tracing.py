@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from jax import core
 
+from torchlike._runtime.jax_private.arrays import ARRAY
 from torchlike._runtime.jax_private.names import declare
 
 _COMPILED = "every call is compiled at once"
@@ -59,6 +60,27 @@ CURRENT_TRACE = declare(
     "they live until Python's collector comes",
 )
 
+_TAKEN_OVER = "an operation takes 45 µs of a capture, and not 8"
+DYNAMIC_TRACE = declare(
+    "jax._src.interpreters.partial_eval.DynamicJaxprTrace",
+    "whether what runs is the trace of a program",
+    _TAKEN_OVER,
+)
+INLINE = declare(
+    "jax._src.interpreters.partial_eval.inline_jaxpr_into_trace",
+    "a program's equations are taken over into the trace that runs",
+    _TAKEN_OVER,
+)
+SOURCE = declare("jax._src.source_info_util.current", "the line that they come from", _TAKEN_OVER)
+CANONICAL = declare(
+    "jax._src.dtypes.canonicalize_value", "a number of Python's as JAX takes it", _TAKEN_OVER
+)
+COMPUTES_AT_ONCE = declare(
+    "jax._src.config.eager_constant_folding",
+    "whether jax.ensure_compile_time_eval is in force",
+    _TAKEN_OVER,
+)
+
 trace_to_jaxpr: Any = TRACE.find()
 wrap_init: Any = WRAP_INIT.find()
 DebugInfo: Any = DEBUG_INFO.find()
@@ -73,6 +95,23 @@ def _seems_clean() -> bool:
 trace_state_clean: Callable[[], bool] = TRACE_STATE_CLEAN.find(lambda: _seems_clean)
 _DynamicJaxprTracer: Any = DYNAMIC_TRACER.find(lambda: core.Tracer)
 _dce_jaxpr: Any = DCE.find()
+_current_trace: Any = CURRENT_TRACE.find()
+_DynamicJaxprTrace: Any = DYNAMIC_TRACE.find()
+_inline: Any = INLINE.find()
+_source: Any = SOURCE.find()
+_canonical: Any = CANONICAL.find()
+_computes_at_once: Any = COMPUTES_AT_ONCE.find()
+_Array: Any = ARRAY.find()
+#: Whether equations can be taken over.
+TAKES_OVER = None not in (
+    _current_trace,
+    _DynamicJaxprTrace,
+    _inline,
+    _source,
+    _canonical,
+    _computes_at_once,
+)
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 def is_of_program(array: Any) -> bool:
@@ -91,10 +130,42 @@ def inputs_read(jaxpr: Any) -> list[bool]:
 def end_trace() -> None:
     """Let the trace that runs go of its equations and arrays: it has raised, and its tracers refer
     to it and it to them. An array that is held so is donated by no eager step."""
-    trace = getattr(CURRENT_TRACE.find(), "trace", None)
+    trace = getattr(_current_trace, "trace", None)
     invalidate = getattr(trace, "invalidate", None)
     if hasattr(trace, "frame") and invalidate is not None:
         invalidate()
+
+
+def program_traced() -> Any:
+    """Return the trace that what runs is to be written into: where it is one of a program and no
+    transform's, and not in ``jax.ensure_compile_time_eval()``, which computes what it can (state
+    that is made in a trace to outlive it); else None."""
+    if not TAKES_OVER or _computes_at_once.value:
+        return None
+    trace = _current_trace.trace
+    return trace if type(trace) is _DynamicJaxprTrace else None
+
+
+def aval_within(trace: Any, operand: Any) -> Any:
+    """Return the aval of an array, a value of ``trace`` or a number of Python's, None for anything
+    else."""
+    kind = type(operand)
+    if kind is _DynamicJaxprTracer:
+        return operand.aval if operand._trace is trace else None
+    if kind is _Array:
+        return operand.aval
+    return jax.typeof(_canonical(operand)) if kind in _NUMBERS else None
+
+
+def taken_over(trace: Any, closed: Any, operands: Sequence[Any]) -> list[Any]:
+    """Add the equations of a program to ``trace``, and return its results for these operands, as
+    ``jax.jit(inline=True)`` does."""
+    source = _source()
+    given = [
+        trace.to_jaxpr_tracer(_canonical(x) if type(x) in _NUMBERS else x, source) for x in operands
+    ]
+    found = _inline(trace, source, closed.jaxpr, closed.consts, *given)
+    return [trace.to_jaxpr_tracer(x, source) for x in found]
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
-from torchlike._jit.call.entry import jit
+from torchlike._jit.call.entry import compiled
 from torchlike._jit.call.programs import of_options
+from torchlike._jit.call.recompile_limit import RecompileLimit
 from torchlike._runtime.provided import class_made
 from torchlike.autograd.backward import zero_gradient
 from torchlike.nn import hooks
@@ -180,11 +181,12 @@ class Module(StateDicts, Hooks, Conversions):
             modes.running_capture().enter_module(self)
             return forward(*args, **kwargs)
 
-        self.__dict__["_compiled_call_impl"] = jit(
+        self.__dict__["_compiled_call_impl"] = compiled(
             entered,
             dynamic=dynamic,
             fallback=None if fullgraph else "eager",
             warmup=of_options(options.get("options")),
+            limit=RecompileLimit.of(options.get("recompile_limit"), fullgraph),
         )
 
     # -- training or evaluation --------------------------------------------------------------------
