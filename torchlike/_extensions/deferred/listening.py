@@ -24,6 +24,11 @@ _MOST_HASHES = 1 << 14
 _ATTEMPTS = 4
 #: Results that are waited for an optimizer's step or a module's call to begin a chain with.
 _UNTIL_CUT = 64
+#: What is heard until it is asked again whether to record.
+_A_WHILE = 10e3
+#: Results of a loop's turn that is short: a program of it takes about as long to compile as its
+#: forms do one by one. (In long ones many calls share a form.)
+_SHORT = 100
 
 
 class RecurrenceListener:
@@ -36,8 +41,8 @@ class RecurrenceListener:
     def __init__(self, account: Account, begin: Callable[[], None]) -> None:
         self._account = account
         self._begin = begin
-        #: The part of the hash and the price of a result, by its shape.
-        self._shapes: dict[tuple[int, ...], tuple[int, float]] = {}
+        #: The part of the hash, the price of a result and what would be saved of it, by its shape.
+        self._shapes: dict[tuple[int, ...], tuple[int, float, float]] = {}
         #: The price of a multiplication, by the name of the op.
         self._rates: dict[str, float] = {}
         #: The op whose result comes next, where it is a product, and its operands.
@@ -51,9 +56,10 @@ class RecurrenceListener:
         self._window = 0
         #: The hashes that were met, and whether more than once.
         self._met: dict[int, bool] = {}
-        #: The price of results since calls were recorded: of those that were new, and of those that
-        #: recurred; and that at which calls are recorded.
-        self._new = self._recurred = self._due = 0.0
+        #: The price of results since they were entered into the account; what would be saved of
+        #: those that recurred since then; and how much that has to be until calls are recorded.
+        self._heard = self._saved = 0.0
+        self._due = prices.COMPILING * self._patience
         #: How many results recur, each by another hash.
         self._distinct = 0
         #: Results to wait for until a chain is begun, or -1.
@@ -63,16 +69,29 @@ class RecurrenceListener:
     def listen(self) -> None:
         """Listen from now on, after calls were recorded."""
         account = self._account
-        compiling = self._distinct * prices.COMPILING
-        if account.bought == self._bought:  # in vain
+        compiling = prices.COMPILING + self._distinct * prices.COMPILING_RESULT
+        if account.bought > self._bought:
+            self._due = 0.0 if account.waits else compiling * self._patience
+        elif account.missing < math.inf:
+            self._due = account.missing
+        else:  # in vain
             self._patience *= 2
             account.rent = 0.0
             self._due = compiling * self._patience
-        else:
-            self._due = max(account.ready - account.clock, 0.0) or compiling
-        self._bought = account.bought
-        self._new = self._recurred = 0.0
+        self._bought, account.missing = account.bought, math.inf
         self._left, self._in_module = -1, False
+
+    def is_near(self) -> bool:
+        """Return whether a program may soon be compiled in the place of a form that is due: that
+        is part of what recurs, which is short. Have it recorded then."""
+        if not self._met.get(self._window) or self._distinct > _SHORT:
+            return False
+        if self._left < 0:
+            self._settle()
+            account = self._account
+            account.allowance = max(account.allowance, prices.ATTEMPT * self._distinct)
+            self._left = _UNTIL_CUT
+        return True
 
     # -- told of cells -----------------------------------------------------------------------------
 
@@ -91,27 +110,27 @@ class RecurrenceListener:
         if cell is None:  # a host buffer
             return
         try:
-            code, price = self._shapes[cell.shape]
+            code, price, saved = self._shapes[cell.shape]
         except KeyError:
-            code, price = self._meet(cell.shape)
+            code, price, saved = self._meet(cell.shape)
         if self._product is not None:
             rate, arrays = self._product
             self._product = None
             price += rate * prices.multiplications(arrays, math.prod(cell.shape))
         self._window = window = (self._window << _SHIFT ^ code) & _BITS
+        self._heard += price
         met = self._met
         if window not in met:
-            self._new += price
             if len(met) >= _MOST_HASHES:
                 self._forget()
             met[window] = False
             return
-        self._recurred += price
+        self._saved += saved
         if not met[window]:
             met[window] = True
             self._distinct += 1
-            self._due += prices.COMPILING * self._patience
-        elif self._recurred >= self._due:
+            self._due += prices.COMPILING_RESULT * self._patience
+        elif self._saved >= self._due or self._left >= 0:
             self._wait_or_begin()
 
     def write(self, storage: Any, array: Any) -> None:
@@ -122,9 +141,9 @@ class RecurrenceListener:
         else:
             storage._write_host(array)
 
-    def _meet(self, shape: tuple[int, ...]) -> tuple[int, float]:
-        """Return the part of the hash and the price of a result of a new shape."""
-        found = self._shapes[shape] = hash(shape) & _BITS, prices.of_result(shape)
+    def _meet(self, shape: tuple[int, ...]) -> tuple[int, float, float]:
+        """Return the part of the hash, and the prices of a result of a new shape."""
+        found = self._shapes[shape] = hash(shape) & _BITS, *prices.of_result(shape)
         return found
 
     # -- to record ---------------------------------------------------------------------------------
@@ -133,8 +152,9 @@ class RecurrenceListener:
         """Have calls recorded where a chain is cut next, or after some more results."""
         if self._left < 0:
             self._settle()
-            if self._account.allowance < prices.ATTEMPT * self._distinct:
-                self._due = self._recurred + prices.COMPILING
+            account = self._account
+            if account.waits or account.allowance < prices.ATTEMPT * self._distinct:
+                self._due = _A_WHILE
             else:
                 self._left = _UNTIL_CUT
         elif self._left:
@@ -159,7 +179,7 @@ class RecurrenceListener:
     def _settle(self) -> None:
         """Enter what was heard into the account."""
         account = self._account
-        account.heard(self._new + self._recurred, self._recurred)
+        account.heard(self._heard, self._saved)
         account.allowance = min(account.allowance, _ATTEMPTS * prices.ATTEMPT * self._distinct)
-        self._due -= self._recurred
-        self._new = self._recurred = 0.0
+        self._due -= self._saved
+        self._heard = self._saved = 0.0

@@ -20,9 +20,9 @@ _MOST_NODES = 50_000
 
 
 class Policy:
-    """Calls are recorded once they recur. When what recurs has run one by one for about as long as
-    compiling a piece of it takes, that is compiled in the background; from a time on that is fixed
-    then, and not before, it runs as a program. Times are estimates (`Account`)."""
+    """Calls are recorded once they recur. When running them one by one has lost about what
+    compiling a piece of them takes, that is compiled in the background; from a time on that is
+    fixed then, and not before, it runs as a program. Times are estimates (`Account`)."""
 
     listens = True
 
@@ -35,13 +35,17 @@ class Policy:
         """Return the program of a piece that is about to run with these inputs; None where it is to
         run one by one."""
         if piece.task is None:
-            price = piece.price
-            if piece.runs > 1 and price.pays and account.buys(price.compiling):
+            if piece.runs > 1 and self._buys(piece, account):
                 piece.ready = account.ready
                 compiled = functools.partial(_compiled, piece.jitted(inputs), _avals(inputs))
                 piece.task = background.submit(compiled, "a piece of deferred calls")
             return None
         return None if account.clock < piece.ready else piece.task.result()
+
+    @staticmethod
+    def _buys(piece: DeferredPiece, account: Account) -> bool:
+        price = piece.priced(account)
+        return price.pays and account.buys(price.compiling, piece.due())
 
 
 class AtOnce(Policy):
