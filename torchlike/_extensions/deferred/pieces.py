@@ -79,6 +79,16 @@ class DeferredPiece:
         """Whether it takes a few calls on little data."""
         return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < 1 << 16
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What it does, whatever the sizes of its operands."""
+        return tuple([(call.form.name, call.spec) for call in self._calls])
+
+    @property
+    def line(self) -> str:
+        """The user's line at which it begins."""
+        return next((call.line for call in self._calls if call.line), "?")
+
     def run(
         self, inputs: list[Any], dead: Sequence[int], policy: Policy, account: Account
     ) -> list[Any]:

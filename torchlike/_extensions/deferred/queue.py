@@ -363,7 +363,7 @@ class Queue:
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""
         if modes.current.queue is self:
-            if len(self._path) > _LONG and self._compute_small(value):
+            if len(self._path) > _LONG and self.compute_small(value):
                 return
             self.flush("a value is read")
         with self._lock:  # while its thread does not flush
@@ -372,16 +372,7 @@ class Queue:
         if value.array is None:
             value.queue.compute(value)
 
-    def _compute_alone(self, value: Deferred) -> None:
-        """Compute one value, in another thread than that which records: what it goes on to record
-        is as it was."""
-        piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
-        inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
-        with not_recording(self):
-            (array,) = piece.replay(inputs)
-        value.settle(array)
-
-    def _compute_small(self, value: Deferred) -> bool:
+    def compute_small(self, value: Deferred) -> bool:
         """Compute one value of a long chain alone, where little is needed for it; the chain goes
         on. Return whether it was."""
         number = value.number
@@ -398,6 +389,15 @@ class Queue:
             (array,) = piece.replay(self._inputs)
         value.settle(array)
         return True
+
+    def _compute_alone(self, value: Deferred) -> None:
+        """Compute one value, in another thread than that which records: what it goes on to record
+        is as it was."""
+        piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
+        inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
+        with not_recording(self):
+            (array,) = piece.replay(inputs)
+        value.settle(array)
 
 
 def _first(call: DeferredCall) -> int:
