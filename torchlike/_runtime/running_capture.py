@@ -25,8 +25,6 @@ class RunningCapture(Protocol):
     defers: bool = False
     #: Whether calls run, or are put off, with arrays: cells are read as they are.
     is_eager: bool = False
-    #: Whether it hears of ops as well.
-    listens: bool = False
     #: Nodes recorded before the capture have a smaller sequence number.
     first_sequence: int = -1
     #: The name of the function, for messages.

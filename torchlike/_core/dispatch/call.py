@@ -172,8 +172,6 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
         else:
             arrays.append(coerce(spec, a, bit, arrays))
         bit += bit
-    if watcher is not None and watcher.listens:
-        watcher.enter_op(spec.name, arrays)
     return arrays, mask, strided, on_host
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchlike._runtime import first_calls
 
@@ -26,8 +26,6 @@ ATTEMPT = 100.0
 #: A call by its result alone, an element of that, and the part of both that a program saves.
 _CALL, _ELEMENT = 40.0, 2e-3
 _CALL_SAVED, _ELEMENT_SAVED = 20.0, 1.2e-3
-#: A multiplication and addition of a product, by what the names of such calls have in them.
-_MULTIPLY = {"conv": 0.2e-3, "recurrent": 0.2e-3, "mm": 50e-6, "matmul": 50e-6, "linear": 50e-6}
 #: The call of a program, and each of its inputs and results.
 _PROGRAM, _PASSED = 30.0, 2.5
 #: Compiling a piece, and for each of its results that are heard of.
@@ -58,22 +56,6 @@ def of_result(shape: tuple[int, ...]) -> tuple[float, float]:
     """Return the price of a call by its result alone, and what a program would save of it."""
     elements = math.prod(shape)
     return _CALL + _ELEMENT * elements, _CALL_SAVED + _ELEMENT_SAVED * elements
-
-
-def rate(name: str) -> float:
-    """Return the price of a multiplication in a call of this name; 0 where that is no product."""
-    name = name.lower()
-    return next((price for part, price in _MULTIPLY.items() if part in name), 0.0)
-
-
-def multiplications(operands: Sequence[Any], result: float) -> float:
-    """Return about how many multiplications a product takes, by the number of elements of its
-    result.
-
-    Of n×k by k×m, the root of the product of the three sizes is n·k·m.
-    """
-    sizes = sorted(math.prod(x.shape) for x in operands if hasattr(x, "shape"))[-2:]
-    return math.sqrt(math.prod(sizes) * result)
 
 
 def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:

@@ -24,6 +24,7 @@ from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_abs
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED, defer
 from torchlike._runtime.first_calls.program import NUMBERS
+from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
 _ndarray = np.ndarray
@@ -53,7 +54,6 @@ class Queue:
     its inputs. It is told of the cells that its thread makes and writes."""
 
     defers = is_eager = True
-    listens = False
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -61,7 +61,7 @@ class Queue:
         self._account = Account()
         self._listener = RecurrenceListener(self._account, self._begin_to_record)
         #: What is told of the thread's cells: this, or the listener while nothing is recorded.
-        self.watcher: Queue | RecurrenceListener = self._listener if policy.listens else self
+        self.watcher: Queue | RecurrenceListener = self._listener
         #: Flushes for which forms that are due wait for what they are part of.
         self._attempt = 0
         self._device: Any = None
@@ -69,6 +69,8 @@ class Queue:
         #: Those of arrays that are here, by their ids: comparing two takes longer.
         self._shardings: dict[int, Any] = {}
         self._begin()
+        if not policy.listens:
+            self._watch_by(self)
 
     def _begin(self) -> None:
         """Begin a chain."""
@@ -120,6 +122,7 @@ class Queue:
         current = modes.current
         if current.watcher is self.watcher:
             current.watcher = watcher
+        settings.count_recording((watcher is self) - (self.watcher is self))
         self.watcher = watcher
 
     # -- cells -------------------------------------------------------------------------------------
