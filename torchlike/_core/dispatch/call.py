@@ -132,17 +132,17 @@ def dress(function: Any, spec: OpSpec, suffix: str) -> Function:
     return function
 
 
-def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, bool, bool]:
+def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, bool, Any]:
     """Return the arrays of the operands, the mask of those that require grad, whether the op's rule
     of memory order has a say (an operand is a view or has its own order, or the rule is for all),
-    and whether an array is a host value."""
+    and the queue that records the call; without one, whether an array is a host value."""
     arrays: list[Argument] = []
     mask = 0
     bit = 1
     strided = spec.lays_out
     watcher = modes.current.watcher
-    # Forms are called by `by_numpy` where that may defer the call.
-    eager, on_host = (True, False) if watcher is None else (watcher.is_eager, watcher.defers)
+    on_host: Any
+    eager, on_host = (True, None) if watcher is None else (watcher.is_eager, watcher.defers)
     for a in operands:
         kind = type(a)
         if kind in TENSOR_TYPES:
@@ -152,7 +152,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
                     array = storage.cell
                 else:
                     array = storage.value()
-                if type(array) is _ndarray:
+                if type(array) is _ndarray and on_host is None:
                     on_host = True
                 arrays.append(array)
                 if a._requires_grad:
@@ -161,7 +161,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
                     strided = True
             else:
                 array = a._value_now()
-                if type(array) is _ndarray:
+                if type(array) is _ndarray and on_host is None:
                     on_host = True
                 arrays.append(array)
                 strided = True
@@ -192,7 +192,12 @@ def run(
         if mask:
             result = execute(exe, arrays, operands, on_host)
         else:
-            out = exe.by_numpy(*arrays) if on_host else DECLINED
+            if on_host is None:
+                out = DECLINED
+            elif on_host is True:
+                out = exe.by_numpy(*arrays)
+            else:
+                out = on_host.record(exe.first, tuple(arrays), True)
             if out is DECLINED:
                 if on_host:
                     to_device(arrays, operands)

@@ -157,6 +157,7 @@ class Executable:
         "by_numpy",
         "differentiable",
         "double",
+        "first",
         "forward",
         "forward_vjp",
         "has_tuple",
@@ -253,7 +254,8 @@ class Executable:
         self.pure: Form = strong
         #: Whether all of it is torchlike's own code, which nobody need watch being traced.
         self.library = library
-        first = self._first_calls(strong)
+        #: What answers the forward's first calls, and is recorded where calls are put off.
+        self.first = first = self._first_calls(strong)
         #: The forward for operands with host values among them, as in ``first_calls``.
         self.by_numpy = first.by_numpy
         self.forward: Form = _Unmade(self, "forward", first.form)

@@ -28,6 +28,7 @@ from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
 _ndarray = np.ndarray
+_new = object.__new__
 _config: Any = jax.config  # gets its fields one by one
 #: Calls of a chain that is worth going on with when one of its values is read.
 _LONG = 16
@@ -53,10 +54,12 @@ class Queue:
     """The chain of calls since the last flush: where it stands in the tree of calls, its values and
     its inputs. It is told of the cells that its thread makes and writes."""
 
-    defers = is_eager = True
+    is_eager = True
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        #: What puts off calls, where this is the thread's watcher.
+        self.defers = self
         self._lock = threading.RLock()
         self._account = Account()
         self._listener = RecurrenceListener(self._account, self._begin_to_record)
@@ -149,7 +152,8 @@ class Queue:
 
     def record(self, form: first_calls.FirstCalls, args: tuple[Any, ...], starts: bool) -> Any:
         """Record a call and return its results, deferred; run it now and return them where that is
-        better; DECLINED for what is no call of a queue's."""
+        better; DECLINED for what is no call of a queue's. ``starts``: whether arrays alone may be
+        operands."""
         if not starts and not holds(args):
             return DECLINED
         inputs, held = self._inputs, self._known
@@ -191,7 +195,10 @@ class Queue:
         # One result, as most calls have.
         self._node = call
         self._path.append(call)
-        out = Deferred(*aval, call.first, self)
+        out: Any = _new(Deferred)  # as its __init__ does, which takes as long again
+        out.shape, out.dtype = aval
+        out.number, out.queue = call.first, self
+        out.array = out.home = None
         values.append(out)
         return out
 
@@ -250,6 +257,8 @@ class Queue:
     ) -> DeferredCall | None:
         """Return a new node for a call that never came at this place; None where it is to be run at
         once."""
+        if not _config.jax_enable_x64:
+            raise _Unknown  # the form refuses
         args = tuple([None if type(a) is Residuals and is_absent(a) else a for a in args])
         leaves, tree = jax.tree.flatten(args)
         about = known.of(form, leaves, tree)
