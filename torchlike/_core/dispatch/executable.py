@@ -26,6 +26,7 @@ import numpy as np
 from jax import tree_util
 
 from torchlike._core import dtypes, modes
+from torchlike._core.casts import NUMBERS
 from torchlike._core.errors import check_bytes
 from torchlike._runtime import first_calls, recycling, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
@@ -455,6 +456,6 @@ class _Unmade:
 def _aval(x: Argument) -> Aval | None:
     if x is None:
         return None
-    if isinstance(x, (bool, int, float, complex)):
+    if type(x) in NUMBERS:
         return (), dtypes.scalar_dtype(x).numpy
     return x.shape, x.dtype
