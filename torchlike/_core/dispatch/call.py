@@ -141,8 +141,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
     bit = 1
     strided = spec.lays_out
     watcher = modes.current.watcher
-    on_host: Any
-    eager, on_host = (True, None) if watcher is None else (watcher.is_eager, watcher.defers)
+    eager, on_host = (True, False) if watcher is None else (watcher.is_eager, watcher.defers)
     for a in operands:
         kind = type(a)
         if kind in TENSOR_TYPES:
@@ -152,7 +151,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
                     array = storage.cell
                 else:
                     array = storage.value()
-                if type(array) is _ndarray and on_host is None:
+                if type(array) is _ndarray and not on_host:
                     on_host = True
                 arrays.append(array)
                 if a._requires_grad:
@@ -161,7 +160,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
                     strided = True
             else:
                 array = a._value_now()
-                if type(array) is _ndarray and on_host is None:
+                if type(array) is _ndarray and not on_host:
                     on_host = True
                 arrays.append(array)
                 strided = True
@@ -192,12 +191,9 @@ def run(
         if mask:
             result = execute(exe, arrays, operands, on_host)
         else:
-            if on_host is None:
-                out = DECLINED
-            elif on_host is True:
-                out = exe.by_numpy(*arrays)
-            else:
-                out = on_host.record(exe.first, tuple(arrays), True)
+            out = DECLINED
+            if on_host:
+                out = exe.by_numpy(*arrays) if on_host is True else on_host.record_op(exe, arrays)
             if out is DECLINED:
                 if on_host:
                     to_device(arrays, operands)

@@ -201,7 +201,7 @@ def to_device(arrays: list[Argument], operands: Sequence[Any]) -> None:
 
 
 def execute(
-    exe: Executable, arrays: list[Any], operands: Sequence[Any], on_host: Any = None
+    exe: Executable, arrays: list[Any], operands: Sequence[Any], on_host: Any = False
 ) -> Any:
     """Run an executable on arrays and record it when it has wanted operands.
 
@@ -222,10 +222,7 @@ def execute(
             if keeps and on_host is not True and tape.saving.make is None:
                 out, residuals = first_calls.call(cast(Any, exe.forward_vjp), *arrays)
             else:
-                if on_host is True:
-                    out = exe.by_numpy(*arrays)
-                else:
-                    out = on_host.record(exe.first, tuple(arrays), True)
+                out = exe.by_numpy(*arrays) if on_host is True else on_host.record_op(exe, arrays)
                 if out is DECLINED:
                     to_device(arrays, operands)
         if out is not DECLINED:

@@ -37,7 +37,7 @@ class RecurrenceListener:
     """What is told of a thread's cells while its calls are not recorded. ``begin()`` is called
     where they should be from now on."""
 
-    defers = None
+    defers = False
     is_eager = True
 
     def __init__(self, account: Account, begin: Callable[[], None]) -> None:

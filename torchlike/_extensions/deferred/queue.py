@@ -150,6 +150,10 @@ class Queue:
 
     # -- recording ---------------------------------------------------------------------------------
 
+    def record_op(self, exe: Any, arrays: list[Any]) -> Any:
+        """Record the forward of an executable."""
+        return self.record(exe.first, tuple(arrays), True)
+
     def record(self, form: first_calls.FirstCalls, args: tuple[Any, ...], starts: bool) -> Any:
         """Record a call and return its results, deferred; run it now and return them where that is
         better; DECLINED for what is no call of a queue's. ``starts``: whether arrays alone may be
