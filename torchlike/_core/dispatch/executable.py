@@ -458,4 +458,4 @@ def _aval(x: Argument) -> Aval | None:
         return None
     if type(x) in NUMBERS:
         return (), dtypes.scalar_dtype(x).numpy
-    return x.shape, x.dtype
+    return x.shape, x.dtype  # type: ignore[union-attr]

@@ -97,9 +97,10 @@ class Deferred(StandIn):
 
     @classmethod
     def before_check(cls, arrays: list[Any]) -> None:
+        queue = modes.current.queue
         for a in arrays:
-            if type(a) is cls and a.array is None and a.queue is modes.current.queue:
-                a.queue.compute_small(a)  # else the check asks for it, which cuts the chain
+            if type(a) is cls and a.array is None and a.queue is queue:
+                queue.compute_small(a)  # else the check asks for it, which cuts the chain
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return np.asarray(self.value()).__array__(*args, **kwargs)
