@@ -269,6 +269,17 @@ def test_checks_ask_for_what_they_read_alone(deferring):
     assert loss.item() == pytest.approx(np.log(3))
 
 
+def test_a_computed_index_is_checked_without_a_cut(deferring):
+    table = torch.ones(5, 3) * 2
+    picked = torch.embedding(table, torch.arange(4) + 0)
+    assert pending(table)
+    assert pending(picked)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        torch.embedding(table, torch.arange(4) + 2)
+    assert pending(picked)
+    assert picked.sum().item() == 24
+
+
 def test_lines_that_cut_are_counted(compiling):
     statistics.cuts.clear()
     for _ in range(3):
@@ -296,14 +307,14 @@ def test_pieces_are_reported(compiling):
 
 def runs_until_compiled(n, size=4):
     """Return after how many runs of a chain its program is used."""
-    x = torch.ones(size)
+    x, before = torch.ones(size), len(programs())
     for i in range(n):
         y = x
         for _ in range(20):
             y = y * 1.01 + 0.5
         y = y.sum()
         modes.current.queue.flush("test")
-        if programs():
+        if len(programs()) > before:
             return i
     return n
 
@@ -311,17 +322,72 @@ def runs_until_compiled(n, size=4):
 def test_a_program_comes_after_as_many_runs_as_estimated(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
     monkeypatch.setattr(prices, "COMPILING", 200.0)
+    monkeypatch.setattr(prices, "COMPILING_RESULT", 10.0)
     monkeypatch.setattr(account, "_SHARE", 1.0)
     counts = []
     for _ in range(2):  # alike each time, whatever the clock says
         policy._Tree.root = calls.DeferredCall(None, None, None, (), None)
-        monkeypatch.setattr(calls.known, "_results", {})
-        monkeypatch.setattr(calls.known, "_met", {})
+        monkeypatch.setattr(calls.known, "_calls", {})
         monkeypatch.setattr(policy, "current", policy.Policy())  # whose queue has heard nothing
         with torch.deferred(True):
-            counts.append(runs_until_compiled(100))
+            counts.append(runs_until_compiled(400))
     assert counts[0] == counts[1]
-    assert 5 < counts[0] < 60
+    assert 50 < counts[0] < 400
+
+
+def test_a_chain_of_many_sizes_has_few_programs(monkeypatch, caplog):
+    monkeypatch.setattr(policy, "current", policy.Policy())
+    monkeypatch.setattr(prices, "COMPILING", 200.0)
+    monkeypatch.setattr(prices, "COMPILING_RESULT", 10.0)
+    monkeypatch.setattr(account, "_SHARE", 1.0)
+    monkeypatch.setattr(account, "_PATIENCE", 0.01)
+    statistics.compiled_pieces.clear()
+    with torch.deferred(True):
+        for size in (200, 300, 400, 500, 600):
+            runs_until_compiled(40, size)
+    assert len(statistics.compiled_pieces) == policy.MOST_ALIKE
+    (said,) = [r.getMessage() for r in caplog.records]
+    assert "test_recording.py:" in said
+    assert "pad to a few sizes" in said
+
+
+def test_a_form_that_is_due_waits_for_its_piece(monkeypatch):
+    with torch.deferred(True):
+        pass  # from now on forms ask
+    form = first_calls.jit(lambda x: x * 3.0 + 1, name="waits")
+    x = torch.ones(300, 300).jax()
+    form(x)
+    (program,) = form.by_numpy.__self__._programs.values()
+    program.calls_left = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(first_calls.put_off, "function", lambda program: True)
+        for _ in range(3):
+            form(x)
+    assert (program.calls, program.can_wait) == (4, True)
+    form(x)
+    assert (program.calls, program.can_wait) == (4, False)
+
+
+def test_an_optimizer_that_runs_one_by_one_writes_in_place(monkeypatch):
+    compiled = []
+    forms = first_calls.FirstCalls
+    compile_, build = forms._compile, forms._build_program
+
+    def compiles(form, program, args):
+        compiled.append((form.name, *form.options))
+        return compile_(form, program, args)
+
+    def builds(form, *args):
+        program = build(form, *args)
+        if form.name == "optimizer step":  # due after two steps
+            program.calls_left, program.stays = 2, False
+        return program
+
+    monkeypatch.setattr(forms, "_compile", compiles)
+    monkeypatch.setattr(forms, "_build_program", builds)
+    monkeypatch.setattr(policy, "current", policy.OneByOne())
+    train(5, True)
+    assert set(compiled) == {("optimizer step", "donate_argnums")}  # as at once
 
 
 def test_one_operation_is_never_compiled(monkeypatch):
@@ -355,6 +421,7 @@ def test_a_script_that_never_recurs_is_not_recorded(monkeypatch):
 
 def test_what_recurs_in_vain_is_recorded_ever_more_seldom(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
+    monkeypatch.setattr(prices, "COMPILING", 5e3)
     x, recorded = torch.ones(4), []
     with torch.deferred(True):
         for i in range(20_000):

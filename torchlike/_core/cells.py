@@ -104,6 +104,11 @@ class StandIn:
         raise NotImplementedError(cls.refusal(exe.name))
 
     @classmethod
+    def before_check(cls, arrays: list[Any]) -> None:
+        """Take note that a check of values is about to look at these operands. For kinds that are
+        arrays."""
+
+    @classmethod
     def add(cls, function: Callable[..., object], a: Value, b: Value) -> Value:
         """Add two gradients; ``function`` adds arrays."""
         return cls.apply(function, [a, b])

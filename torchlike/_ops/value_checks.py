@@ -159,7 +159,9 @@ def run(check: Callable[..., None], arrays: Sequence[Argument], key: Hashable) -
     if kind is not None and not kind.has_values:
         return  # without values, or sparse: their rules look
     if kind is not None and kind.is_array:
-        check(*_traced(check, arrays, key).without_unread(arrays))
+        operands = _traced(check, arrays, key).without_unread(arrays)
+        kind.before_check(operands)
+        check(*operands)
         return
     if kind is None and capture is None:
         if not any(isinstance(a, core.Tracer) for a in arrays):

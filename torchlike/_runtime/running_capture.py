@@ -21,12 +21,10 @@ _T = TypeVar("_T")
 class RunningCapture(Protocol):
     """A capture of a function's graph, in the thread in which it runs."""
 
-    #: Whether calls of compiled forms are put off: by a queue, which is told of cells as this is.
-    defers: bool = False
+    #: The queue that puts off calls of compiled forms, which is told of cells as this is.
+    defers: Any = False
     #: Whether calls run, or are put off, with arrays: cells are read as they are.
     is_eager: bool = False
-    #: Whether it hears of ops as well.
-    listens: bool = False
     #: Nodes recorded before the capture have a smaller sequence number.
     first_sequence: int = -1
     #: The name of the function, for messages.

@@ -133,16 +133,15 @@ def dress(function: Any, spec: OpSpec, suffix: str) -> Function:
     return function
 
 
-def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, bool, bool]:
+def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, bool, Any]:
     """Return the arrays of the operands, the mask of those that require grad, whether the op's rule
     of memory order has a say (an operand is a view or has its own order, or the rule is for all),
-    and whether an array is a host value."""
+    and the queue that records the call; without one, whether an array is a host value."""
     arrays: list[Argument] = []
     mask = 0
     bit = 1
     strided = spec.lays_out
     watcher = modes.current.watcher
-    # Forms are called by `by_numpy` where that may defer the call.
     eager, on_host = (True, False) if watcher is None else (watcher.is_eager, watcher.defers)
     for a in operands:
         kind = type(a)
@@ -153,7 +152,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
                     array = storage.cell
                 else:
                     array = storage.value()
-                if type(array) is _ndarray:
+                if type(array) is _ndarray and not on_host:
                     on_host = True
                 arrays.append(array)
                 if a._requires_grad:
@@ -162,7 +161,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
                     strided = True
             else:
                 array = a._value_now()
-                if type(array) is _ndarray:
+                if type(array) is _ndarray and not on_host:
                     on_host = True
                 arrays.append(array)
                 strided = True
@@ -173,8 +172,6 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
         else:
             arrays.append(coerce(spec, a, bit, arrays))
         bit += bit
-    if watcher is not None and watcher.listens:
-        watcher.enter_op(spec.name, arrays)
     return arrays, mask, strided, on_host
 
 
@@ -195,7 +192,9 @@ def run(
         if mask:
             result = execute(exe, arrays, operands, on_host)
         else:
-            out = exe.by_numpy(*arrays) if on_host else DECLINED
+            out = DECLINED
+            if on_host:
+                out = exe.by_numpy(*arrays) if on_host is True else on_host.record_op(exe, arrays)
             if out is DECLINED:
                 if on_host:
                     to_device(arrays, operands)

@@ -26,6 +26,7 @@ import numpy as np
 from jax import tree_util
 
 from torchlike._core import dtypes, modes
+from torchlike._core.casts import NUMBERS
 from torchlike._core.errors import check_bytes
 from torchlike._runtime import first_calls, recycling, targets, x64
 from torchlike._runtime.first_calls.inlined import unseen
@@ -163,6 +164,7 @@ class Executable:
         "by_numpy",
         "differentiable",
         "double",
+        "first",
         "forward",
         "forward_vjp",
         "has_tuple",
@@ -259,7 +261,8 @@ class Executable:
         self.pure: Form = strong
         #: Whether all of it is torchlike's own code, which nobody need watch being traced.
         self.library = library
-        first = self._first_calls(strong)
+        #: What answers the forward's first calls, and is recorded where calls are put off.
+        self.first = first = self._first_calls(strong)
         #: The forward for operands with host values among them, as in ``first_calls``.
         self.by_numpy = first.by_numpy
         self.forward: Form = _Unmade(self, "forward", first.form)
@@ -461,6 +464,6 @@ class _Unmade:
 def _aval(x: Argument) -> Aval | None:
     if x is None:
         return None
-    if isinstance(x, (bool, int, float, complex)):
+    if type(x) in NUMBERS:
         return (), dtypes.scalar_dtype(x).numpy
-    return x.shape, x.dtype
+    return x.shape, x.dtype  # type: ignore[union-attr]

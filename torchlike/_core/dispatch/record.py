@@ -202,12 +202,13 @@ def to_device(arrays: list[Argument], operands: Sequence[Any]) -> None:
 
 
 def execute(
-    exe: Executable, arrays: list[Any], operands: Sequence[Any], on_host: bool = False
+    exe: Executable, arrays: list[Any], operands: Sequence[Any], on_host: Any = False
 ) -> Any:
     """Run an executable on arrays and record it when it has wanted operands.
 
     ``operands`` are what the arrays came from (tensors, numbers, None), for their edges, and
-    ``on_host`` says that some of these are host values. Gives a tensor, or a tuple of tensors.
+    ``on_host`` is the queue that records the call, or True where some of these are host values.
+    Gives a tensor, or a tuple of tensors.
     """
     residuals = None
     selecting = tape.saving.selecting if exe.mask else None
@@ -218,13 +219,11 @@ def execute(
             out, residuals = known
         elif on_host:
             keeps = exe.keeps_residuals and exe.mask and exe.rule is None
-            watcher = modes.current.watcher
-            deferring = watcher is not None and watcher.defers
             # Under hooks on saved tensors a forward run again must save as many as the first.
-            if keeps and deferring and tape.saving.make is None:
+            if keeps and on_host is not True and tape.saving.make is None:
                 out, residuals = first_calls.call(cast(Any, exe.forward_vjp), *arrays)
             else:
-                out = exe.by_numpy(*arrays)
+                out = exe.by_numpy(*arrays) if on_host is True else on_host.record_op(exe, arrays)
                 if out is DECLINED:
                     to_device(arrays, operands)
         if out is not DECLINED:

@@ -1,12 +1,15 @@
 """What a thread's calls have taken so far, by estimates, and what recording and compiling may take.
 
 By the estimates of `prices`, in microseconds, and never by a clock: two runs of a script decide
-alike. A program is bought when what recurs has cost as much as its compilation; recording may cost
-a small part of what the script takes anyway, and more where programs win it back. So a script that
-ends before anything pays takes what it takes at once.
+alike. A program is bought when running what recurs by today's ways has lost as much as compiling
+it takes, less what compiling its calls one by one would take soon. Recording may cost a small part
+of what the script takes anyway, and more where programs win it back. So a script that ends before
+anything pays takes what it takes at once.
 """
 
 from __future__ import annotations
+
+import math
 
 from torchlike._extensions.deferred import prices
 
@@ -15,7 +18,12 @@ from torchlike._extensions.deferred import prices
 _SHARE = 0.03
 _MOST_WON = 50e3
 #: The most that is kept for compiling.
-_MOST_RENT = 3e6
+_MOST_RENT = 30e6
+#: How often a program's price has to have been lost before it is bought. A script that ends just
+#: then has taken 1 / `_PATIENCE` of that in vain.
+_PATIENCE = 1.5
+#: The part of a compilation's processor time that passes by the clock, as XLA has several threads.
+_MEANWHILE = 0.5
 
 
 class Account:
@@ -23,43 +31,57 @@ class Account:
 
     Attributes:
       clock: all that was run.
-      rent: what recurred and was run by today's ways, less the price of what was compiled.
+      rent: what programs would have saved of what recurred, less the price of those bought.
       allowance: what recording may cost, less what it did.
       bought: how many programs were.
       ready: the clock's time at which the programs that were bought are used.
+      missing: how much more rent would have bought a program, of those that were asked for since
+        calls are recorded.
     """
 
-    __slots__ = ("allowance", "bought", "clock", "ready", "rent")
+    __slots__ = ("allowance", "bought", "clock", "missing", "ready", "rent")
 
     def __init__(self) -> None:
         self.clock = self.rent = self.allowance = self.ready = 0.0
+        self.missing = math.inf
         self.bought = 0
 
-    def heard(self, price: float, recurred: float) -> None:
-        """Take note of calls that were not recorded, of which some recurred."""
-        self.allowance += _SHARE * price
-        self.ran(price, recurred)
+    @property
+    def waits(self) -> bool:
+        """Whether a program was bought that is not used yet."""
+        return self.clock < self.ready
 
-    def ran(self, price: float, recurred: float) -> None:
-        """Take note of calls that were run by today's ways, of which some recurred."""
+    def heard(self, price: float, saved: float) -> None:
+        """Take note of calls that were not recorded, and of what a program would have saved."""
+        self.allowance += _SHARE * price
+        self.ran(price, saved)
+
+    def ran(self, price: float, saved: float) -> None:
+        """Take note of calls that were run by today's ways, and of what a program would have
+        saved."""
         self.clock += price
-        self.rent = min(self.rent + recurred, _MOST_RENT)
+        self.rent = min(self.rent + saved, _MOST_RENT)
 
     def ran_program(self, price: prices.Price) -> None:
         """Take note of a program that was run in the place of calls."""
         self.clock += price.as_program
-        won = price.one_by_one - price.as_program
-        self.allowance = max(self.allowance, min(self.allowance + won, _MOST_WON))
+        self.allowance = max(self.allowance, min(self.allowance + price.saved, _MOST_WON))
 
     def charge(self, price: float) -> None:
         """Take note of what recording took."""
         self.allowance -= price
 
-    def buys(self, compiling: float) -> bool:
-        """Return whether a program is worth compiling now, and pay for it if so."""
-        if self.rent < compiling:
+    def buys(self, compiling: float, due: float) -> bool:
+        """Return whether a program is worth compiling now, and pay for it if so.
+
+        ``due`` is what compiling its calls one by one would take soon. That is saved, and as much
+        has been lost: a form is due when NumPy has taken about as long as compiling it does.
+        """
+        missing = _PATIENCE * (compiling - 2 * due) - self.rent
+        if missing > 0:
+            self.missing = min(self.missing, missing)
             return False
-        self.rent -= compiling
+        self.rent = max(self.rent - _PATIENCE * compiling, 0.0)
         self.bought += 1
-        self.ready = max(self.ready, self.clock) + compiling
+        self.ready = max(self.ready, self.clock) + _MEANWHILE * compiling
         return True

@@ -9,15 +9,16 @@ model that is flushed layer by layer, share their nodes and their programs.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
-from torchlike._extensions.deferred import prices
-from torchlike._runtime import frames
+from torchlike._runtime import first_calls, frames
+from torchlike._runtime.jax_private.tracing import trace_context
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.pieces import DeferredPiece
@@ -66,6 +67,7 @@ class DeferredCall:
         "is_flat",
         "is_last",
         "kept",
+        "known",
         "line",
         "next",
         "parent",
@@ -73,7 +75,6 @@ class DeferredCall:
         "results",
         "spec",
         "tree",
-        "work",
     )
 
     def __init__(
@@ -94,8 +95,8 @@ class DeferredCall:
         self.aval: tuple[tuple[int, ...], np.dtype] | None = None
         #: Whether it gives a tuple of arrays.
         self.gives_tuple = False
-        #: The price of its multiplications, where it is a product.
-        self.work = 0.0
+        #: What is known of calls like it.
+        self.known: KnownCall
         #: The number of its first result in the chain, how many calls and bytes there are with it.
         self.first = 0 if parent is None else parent.next
         self.next = self.first
@@ -110,17 +111,13 @@ class DeferredCall:
         #: What was run for one of its values alone, by the value's number.
         self.alone: dict[int, DeferredPiece] = {}
 
-    def give(self, results: Results, operands: Sequence[Any]) -> None:
-        """Say what the call gives, of operands such as these."""
-        self.results = results
+    def give(self, known: KnownCall, results: Results) -> None:
+        """Say what is known of the call, and what it gives."""
+        self.known, self.results = known, results
         self.aval = results.avals[0] if results.tree is None else None
         n = len(results.avals)
         self.gives_tuple = results.tree is not None and results.tree == jax.tree.structure((0,) * n)
         self.next = self.first + n
-        rate = prices.rate(self.form.name)
-        if rate:
-            largest = max(math.prod(shape) for shape, _ in results.avals)
-            self.work = rate * prices.multiplications(operands, largest)
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
         self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES
 
@@ -132,52 +129,87 @@ class DeferredCall:
             self.is_last = True
 
 
-class Known:
-    """What is known of forms with operands of some shapes and dtypes, for all threads."""
+class KnownCall:
+    """What is known of a form with operands of some shapes and dtypes, for all threads."""
 
-    def __init__(self) -> None:
-        self._results: dict[Hashable, Results] = {}
-        self._met: dict[Hashable, int] = {}
+    def __init__(self, form: FirstCalls, leaves: list[Any], tree: Any) -> None:
+        self._form, self._tree = form, tree
+        self._operands = [_abstract(x) for x in leaves]
+        #: Its results, once it has run or was traced.
+        self.results: Results | None = None
+        #: How often it was met before.
+        self.met = 0
 
-    def key(self, form: FirstCalls, leaves: list[Any], tree: Any) -> Hashable:
-        """Return what the results of a call depend on: all but the values of its operands."""
-        return form, tree, tuple([_aval(x) for x in leaves])
-
-    def find(self, key: Hashable) -> Results | None:
-        """Return the results of a call, where they are known."""
-        return self._results.get(key)
-
-    def learn(self, key: Hashable, out: Any) -> None:
+    def learn(self, out: Any) -> None:
         """Learn the results of a call from one that has run. What a form keeps for backward it does
         not always give, so of those forms nothing is learned."""
         if isinstance(out, jax.Array | np.ndarray) or (
             type(out) is tuple and all(isinstance(x, jax.Array | np.ndarray) for x in out)
         ):
-            self._results[key] = Results.of(out)
+            self.results = Results.of(out)
 
-    def evaluate(self, key: Hashable, form: FirstCalls, leaves: list[Any], tree: Any) -> Results:
-        """Find out the results of a call by tracing it; raise what the trace raises."""
-        avals = [
-            jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
-            if hasattr(x, "shape")
-            else x
-            for x in leaves
-        ]
-        out = jax.eval_shape(form.function, *jax.tree.unflatten(tree, avals))
-        found = self._results[key] = Results.of(out)
+    def traced(self) -> Results:
+        """Find out the results by tracing it; raise what the trace raises."""
+        assert self.jaxpr is not None
+        assert self.results is not None
+        return self.results
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether it has been traced already."""
+        return "jaxpr" in vars(self)
+
+    @functools.cached_property
+    def jaxpr(self) -> Any:
+        """Its closed jaxpr, a function of the leaves of its operands: calls that are alike are
+        traced once, for programs too."""
+
+        def flat(*leaves: Any) -> list[Any]:
+            out = self._form.function(*jax.tree.unflatten(self._tree, leaves))
+            if self.results is None:
+                self.results = Results.of(out)
+            return jax.tree.leaves(out)
+
+        return jax.make_jaxpr(flat)(*self._operands)
+
+    @functools.cached_property
+    def cost(self) -> first_calls.CallCost:
+        """What it is thought to cost."""
+        return first_calls.of_call(self.jaxpr.jaxpr)
+
+    def due(self) -> float:
+        """Return what compiling it alone takes that will be spent soon, if nothing else is
+        compiled: the nearer that is, the larger the part."""
+        key = self._tree, trace_context(), *map(_aval, self._operands)
+        return self._form.nearness(key) * self.cost.by_itself
+
+
+class Known:
+    """What is known of calls."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Hashable, KnownCall] = {}
+
+    def of(self, form: FirstCalls, leaves: list[Any], tree: Any) -> KnownCall:
+        """Return what is known of calls like this one: all depends on its operands' avals."""
+        key = form, tree, tuple([_aval(x) for x in leaves])
+        found = self._calls.get(key)
+        if found is None:
+            found = self._calls[key] = KnownCall(form, leaves, tree)
         return found
-
-    def meet(self, key: Hashable) -> int:
-        """Count a call that was met, and return how often it was before."""
-        times = self._met.get(key, 0)
-        self._met[key] = times + 1
-        return times
 
 
 def _aval(x: Any) -> Hashable:
     if hasattr(x, "shape"):
         return tuple(x.shape), x.dtype, getattr(x, "weak_type", False)
     return type(x)
+
+
+def _abstract(x: Any) -> Any:
+    """Return what stands for an operand in a trace, and holds no array."""
+    if hasattr(x, "shape"):
+        return jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
+    return x
 
 
 known = Known()

@@ -1,7 +1,8 @@
 """`RecurrenceListener`: hears what a thread computes, and has it recorded once it recurs.
 
 Calls run by today's ways meanwhile, in each respect; the listener is told of the cells that are
-made and written, as a capture and a queue are, and looks at their shapes alone. Of the last fifteen
+made and written, as a capture and a queue are, and looks at their shapes alone, of many results at
+once. Of the last fifteen
 it keeps a rolling hash, whose older parts are shifted out. A hash that was met before says that a
 loop's turn is like one before it.
 """
@@ -9,21 +10,27 @@ loop's turn is like one before it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from torchlike._extensions.deferred import prices
 from torchlike._extensions.deferred.account import Account
 
 #: Bits by which the hash of the last results is shifted at each, and those that it has.
-_SHIFT = 4
-_BITS = (1 << 60) - 1
+_SHIFT = 2
+_BITS = (1 << 30) - 1
+#: Results that are looked at together; and those that are waited for an optimizer's step or a
+#: module's call to begin a chain with.
+_AT_ONCE = 64
 #: Hashes that are kept.
 _MOST_HASHES = 1 << 14
 #: Attempts to record that may be made in a row.
 _ATTEMPTS = 4
-#: Results that are waited for an optimizer's step or a module's call to begin a chain with.
-_UNTIL_CUT = 64
+#: What is heard until it is asked again whether to record.
+_A_WHILE = 10e3
+#: Results of a loop's turn that is short: a program of it takes about as long to compile as its
+#: forms do one by one. (In long ones many calls share a form.)
+_SHORT = 100
 
 
 class RecurrenceListener:
@@ -31,17 +38,15 @@ class RecurrenceListener:
     where they should be from now on."""
 
     defers = False
-    is_eager = listens = True
+    is_eager = True
 
     def __init__(self, account: Account, begin: Callable[[], None]) -> None:
         self._account = account
         self._begin = begin
-        #: The part of the hash and the price of a result, by its shape.
-        self._shapes: dict[tuple[int, ...], tuple[int, float]] = {}
-        #: The price of a multiplication, by the name of the op.
-        self._rates: dict[str, float] = {}
-        #: The op whose result comes next, where it is a product, and its operands.
-        self._product: tuple[float, Sequence[Any]] | None = None
+        #: The shapes of results that have come since they were looked at.
+        self._unheard: list[tuple[int, ...]] = []
+        #: The part of the hash, the price of a result and what would be saved of it, by its shape.
+        self._shapes: dict[tuple[int, ...], tuple[int, float, float]] = {}
         #: What has to recur until calls are recorded again, as a multiple of what compiling takes.
         self._patience = 1
         self._bought = 0
@@ -51,68 +56,57 @@ class RecurrenceListener:
         self._window = 0
         #: The hashes that were met, and whether more than once.
         self._met: dict[int, bool] = {}
-        #: The price of results since calls were recorded: of those that were new, and of those that
-        #: recurred; and that at which calls are recorded.
-        self._new = self._recurred = self._due = 0.0
+        #: The price of results since they were entered into the account; what would be saved of
+        #: those that recurred since then; and how much that has to be until calls are recorded.
+        self._heard = self._saved = 0.0
+        self._due = prices.COMPILING * self._patience
         #: How many results recur, each by another hash.
         self._distinct = 0
-        #: Results to wait for until a chain is begun, or -1.
-        self._left = -1
+        #: Whether calls are recorded from the next cut on.
+        self._awaits_cut = False
         self._in_module = False
 
     def listen(self) -> None:
         """Listen from now on, after calls were recorded."""
         account = self._account
-        compiling = self._distinct * prices.COMPILING
-        if account.bought == self._bought:  # in vain
+        compiling = prices.COMPILING + self._distinct * prices.COMPILING_RESULT
+        if account.bought > self._bought:
+            self._due = 0.0 if account.waits else compiling * self._patience
+        elif account.missing < math.inf:
+            self._due = account.missing
+        else:  # in vain
             self._patience *= 2
             account.rent = 0.0
             self._due = compiling * self._patience
-        else:
-            self._due = max(account.ready - account.clock, 0.0) or compiling
-        self._bought = account.bought
-        self._new = self._recurred = 0.0
-        self._left, self._in_module = -1, False
+        self._bought, account.missing = account.bought, math.inf
+        self._awaits_cut = self._in_module = False
+
+    def is_near(self) -> bool:
+        """Return whether a program may soon be compiled in the place of a form that is due: that
+        is part of what recurs, which is short. Have it recorded then."""
+        self._hear()
+        if not self._met.get(self._window) or self._distinct > _SHORT:
+            return False
+        if not self._awaits_cut:
+            self._settle()
+            account = self._account
+            account.allowance = max(account.allowance, prices.ATTEMPT * self._distinct)
+            self._awaits_cut = True
+        return True
 
     # -- told of cells -----------------------------------------------------------------------------
 
-    def enter_op(self, name: str, arrays: Sequence[Any]) -> None:
-        """Hear of an op that is about to run: a product takes longer than its result says."""
-        try:
-            rate = self._rates[name]
-        except KeyError:
-            rate = self._rates[name] = prices.rate(name)
-        if rate:
-            self._product = rate, arrays
-
     def adopt(self, storage: Any) -> None:
-        """Hear of a new storage. (Each result comes here: 0.5 µs.)"""
+        """Hear of a new storage. (Each result comes here.)"""
         cell = storage.cell
         if cell is None:  # a host buffer
             return
-        try:
-            code, price = self._shapes[cell.shape]
-        except KeyError:
-            code, price = self._meet(cell.shape)
-        if self._product is not None:
-            rate, arrays = self._product
-            self._product = None
-            price += rate * prices.multiplications(arrays, math.prod(cell.shape))
-        self._window = window = (self._window << _SHIFT ^ code) & _BITS
-        met = self._met
-        if window not in met:
-            self._new += price
-            if len(met) >= _MOST_HASHES:
-                self._forget()
-            met[window] = False
-            return
-        self._recurred += price
-        if not met[window]:
-            met[window] = True
-            self._distinct += 1
-            self._due += prices.COMPILING * self._patience
-        elif self._recurred >= self._due:
-            self._wait_or_begin()
+        heard = self._unheard
+        heard.append(cell.shape)
+        if len(heard) >= _AT_ONCE:
+            self._hear()
+            if self._saved >= self._due or self._awaits_cut:
+                self._wait_or_begin()
 
     def write(self, storage: Any, array: Any) -> None:
         """Write to a cell, and hear of it."""
@@ -122,32 +116,53 @@ class RecurrenceListener:
         else:
             storage._write_host(array)
 
-    def _meet(self, shape: tuple[int, ...]) -> tuple[int, float]:
-        """Return the part of the hash and the price of a result of a new shape."""
-        found = self._shapes[shape] = hash(shape) & _BITS, prices.of_result(shape)
-        return found
+    def _hear(self) -> None:
+        """Look at the results that have come."""
+        shapes, met, window = self._shapes, self._met, self._window
+        heard = saved = 0.0
+        unheard, self._unheard = self._unheard, []
+        for shape in unheard:
+            of_shape = shapes.get(shape)
+            if of_shape is None:
+                of_shape = shapes[shape] = hash(shape) & _BITS, *prices.of_result(shape)
+            code, price, won = of_shape
+            window = (window << _SHIFT ^ code) & _BITS
+            heard += price
+            again = met.get(window)
+            if again is None:
+                met[window] = False
+                continue
+            saved += won
+            if not again:
+                met[window] = True
+                self._distinct += 1
+                self._due += prices.COMPILING_RESULT * self._patience
+        self._window = window
+        self._heard += heard
+        self._saved += saved
+        if len(met) >= _MOST_HASHES:
+            self._forget()
 
     # -- to record ---------------------------------------------------------------------------------
 
     def _wait_or_begin(self) -> None:
-        """Have calls recorded where a chain is cut next, or after some more results."""
-        if self._left < 0:
-            self._settle()
-            if self._account.allowance < prices.ATTEMPT * self._distinct:
-                self._due = self._recurred + prices.COMPILING
-            else:
-                self._left = _UNTIL_CUT
-        elif self._left:
-            self._left -= 1
-        else:
+        """Have calls recorded where a chain is cut next, or after the results that come now."""
+        if self._awaits_cut:
             self.cut()
+            return
+        self._settle()
+        account = self._account
+        if account.waits or account.allowance < prices.ATTEMPT * self._distinct:
+            self._due = _A_WHILE
+        else:
+            self._awaits_cut = True
 
     def cut(self) -> None:
         """Take note of a place at which chains are cut; begin to record there, where it pays."""
         self._in_module = False
-        if self._left >= 0:
+        if self._awaits_cut:
             self._settle()
-            self._left = -1
+            self._awaits_cut = False
             self._begin()
 
     def enter_module(self, module: Any) -> None:
@@ -159,7 +174,7 @@ class RecurrenceListener:
     def _settle(self) -> None:
         """Enter what was heard into the account."""
         account = self._account
-        account.heard(self._new + self._recurred, self._recurred)
+        account.heard(self._heard, self._saved)
         account.allowance = min(account.allowance, _ATTEMPTS * prices.ATTEMPT * self._distinct)
-        self._due -= self._recurred
-        self._new = self._recurred = 0.0
+        self._due -= self._saved
+        self._heard = self._saved = 0.0

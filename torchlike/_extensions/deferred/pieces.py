@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import core
 
 from torchlike._core.dispatch.call import explain
 from torchlike._extensions.deferred import prices
@@ -42,8 +44,8 @@ class DeferredPiece:
         "_drops",
         "_fails",
         "_n_alive",
+        "_price",
         "_program",
-        "price",
         "ready",
         "record",
         "runs",
@@ -68,7 +70,7 @@ class DeferredPiece:
         self.task: BackgroundTask[Any] | None = None
         #: The account's time from which on it is used.
         self.ready = 0.0
-        self.price = prices.of(self._calls, alive)
+        self._price: prices.Price | None = None
         #: What is reported of it, once it is compiled.
         self.record: CompiledPiece | None = None
 
@@ -76,6 +78,16 @@ class DeferredPiece:
     def is_small(self) -> bool:
         """Whether it takes a few calls on little data."""
         return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < 1 << 16
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What it does, whatever the sizes of its operands."""
+        return tuple([(call.form.name, call.spec) for call in self._calls])
+
+    @property
+    def line(self) -> str:
+        """The user's line at which it begins."""
+        return next((call.line for call in self._calls if call.line), "?")
 
     def run(
         self, inputs: list[Any], dead: Sequence[int], policy: Policy, account: Account
@@ -97,25 +109,40 @@ class DeferredPiece:
                     self._donated = kept
                 self._program = policy.program(self, inputs, account)
             if self._program is not None:
-                arrays = self._call_program(inputs, dead)
-                account.ran_program(self.price)
-                return arrays
+                account.ran_program(self.priced(account))
+                return self._call_program(inputs, dead)
         except Exception as error:
             if any(type(x) is ArrayImpl and x.is_deleted() for x in inputs):
                 raise  # they were given up
             log.warning("a program of %d deferred calls fails: %r", len(self._calls), error)
             self._fails, self._program, self.task = True, None, None
             return self.replay(inputs, dead)
-        taken = self.price.one_by_one
-        account.ran(taken, taken if self.runs > 1 else 0.0)
-        account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
-        return self.replay(inputs, dead)
+        found = self.replay(inputs, dead)
+        if policy.listens:
+            recurs = self.runs > 1
+            price = self.priced(account) if recurs else prices.roughly(self._calls)
+            account.ran(price.one_by_one, price.saved if recurs else 0.0)
+            account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
+        return found
+
+    def priced(self, account: Account) -> prices.Price:
+        """Return the price of the piece, for which each of its calls is traced once."""
+        if self._price is None:
+            new = {id(call.known) for call in self._calls if not call.known.is_traced}
+            account.charge(prices.EVALUATED * len(new))
+            self._price = prices.of(self._calls, self._alive)
+        return self._price
+
+    def due(self) -> float:
+        """Return what compiling its calls one by one will take soon, where it is no program."""
+        return prices.due(self._calls)
 
     def _call_program(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
         if self.record is not None:
             self.record.runs = self.runs
             self.record.as_program += 1
-            self.record.saved += self.price.one_by_one - self.price.as_program
+            assert self._price is not None
+            self.record.saved += self._price.saved
         assert self._donated is not None
         held = self._donated.difference(dead)
         if held:  # somebody holds it this time
@@ -153,8 +180,9 @@ class DeferredPiece:
         values: dict[int, Any] = {}
         for call in self._calls:
             leaves = [values[n] if n >= 0 else inputs[~n] for n in call.spec]
-            out = call.form.function(*call.tree.unflatten(leaves))
-            values.update(enumerate(jax.tree.leaves(out), call.first))
+            closed = call.known.jaxpr
+            out = core.eval_jaxpr(closed.jaxpr, closed.consts, *leaves)
+            values.update(enumerate(out, call.first))
         return [values[n] for n in self._alive]
 
     def replay(self, inputs: list[Any], dead: Sequence[int] = ()) -> list[Any]:
@@ -167,7 +195,7 @@ class DeferredPiece:
             if call.kept:
                 args = values_of(args)
             form = call.form
-            if dead and form.donating is not None and self._may_donate(i, inputs, dead, values):
+            if form.donating is not None and self._may_donate(i, inputs, dead, values):
                 form = form.donating
             try:
                 out = form.run(*args)
@@ -190,12 +218,14 @@ class DeferredPiece:
     def _may_donate(
         self, i: int, inputs: list[Any], dead: Sequence[int], values: dict[int, Any]
     ) -> bool:
-        """Return whether a call may give up its first operands: dead inputs, each of them there
-        once, which no later call uses, and which no call has passed on as its result."""
+        """Return whether a call may give up its first operands: dead inputs or host values, which
+        are copied to the device, each of them there once, which no later call uses, and which no
+        call has passed on as its result."""
         call = self._calls[i]
         n = call.tree.children()[0].num_leaves
         given = set(call.spec[:n])
-        if len(given) < n or not given <= {~k for k in dead}:
+        own = {~k for k in dead}.union(n for n in given if n < 0 and type(inputs[~n]) is np.ndarray)
+        if len(given) < n or not given <= own:
             return False
         used = {k for later in self._calls[i + 1 :] for k in later.spec}.union(call.spec[n:])
         arrays = {id(inputs[~k]) for k in given}

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from torchlike._extensions.deferred.account import Account
 from torchlike._extensions.deferred.calls import DeferredCall
-from torchlike._runtime import background
+from torchlike._runtime import background, logs
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.pieces import DeferredPiece
 
+log = logs.logger("first_calls")
+#: Programs of the same calls. Calls that differ again and again run one by one.
+MOST_ALIKE = 3
+_NO_MORE = (
+    "there are %d programs of the same %d calls for operands of other sizes, or for other results; "
+    "the calls that begin at %s run one by one for further ones (pad to a few sizes)"
+)
 #: Nodes of the tree of calls, after which it is begun anew.
 _MOST_NODES = 50_000
 
 
 class Policy:
-    """Calls are recorded once they recur. When what recurs has run one by one for about as long as
-    compiling a piece of it takes, that is compiled in the background; from a time on that is fixed
-    then, and not before, it runs as a program. Times are estimates (`Account`)."""
+    """Calls are recorded once they recur. When running them one by one has lost about what
+    compiling a piece of them takes, that is compiled in the background; from a time on that is
+    fixed then, and not before, it runs as a program. Times are estimates (`Account`)."""
 
     listens = True
+
+    def __init__(self) -> None:
+        #: How many programs there are of the same calls, for operands of other sizes or for other
+        #: results.
+        self._alike: Counter[Hashable] = Counter()
 
     def records_unknown(self, times: int) -> bool:
         """Return whether a call is recorded of which nothing is known but that it was met so
@@ -35,13 +48,25 @@ class Policy:
         """Return the program of a piece that is about to run with these inputs; None where it is to
         run one by one."""
         if piece.task is None:
-            price = piece.price
-            if piece.runs > 1 and price.pays and account.buys(price.compiling):
+            if piece.runs > 1 and self._buys(piece, account):
                 piece.ready = account.ready
                 compiled = functools.partial(_compiled, piece.jitted(inputs), _avals(inputs))
                 piece.task = background.submit(compiled, "a piece of deferred calls")
             return None
         return None if account.clock < piece.ready else piece.task.result()
+
+    def _buys(self, piece: DeferredPiece, account: Account) -> bool:
+        price = piece.priced(account)
+        if not price.pays:
+            return False
+        kind = piece.kind
+        if self._alike[kind] == MOST_ALIKE:
+            self._alike[kind] += 1
+            log.warning(_NO_MORE, MOST_ALIKE, len(kind), piece.line)
+        if self._alike[kind] > MOST_ALIKE or not account.buys(price.compiling, piece.due()):
+            return False
+        self._alike[kind] += 1
+        return True
 
 
 class AtOnce(Policy):

@@ -1,39 +1,35 @@
 """What calls take, one by one and as one program, and what the program takes to compile.
 
-Estimates, from the kinds of operations and their sizes alone: by them is decided when a piece is
-compiled, so two runs of a script decide alike and give the same bits. In microseconds.
+Estimates, from what is computed and its sizes alone: by them is decided when a piece is compiled,
+so two runs of a script decide alike and give the same bits. In microseconds of processor time.
+Of a piece they are the sums of what `first_calls.of_call` says of its calls, by their jaxprs; of
+calls that are only heard of, a guess by the shapes of their results.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchlike._runtime import first_calls
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.calls import DeferredCall
 
-#: What recording takes: a call, one that is new at its place, one that is evaluated abstractly, a
-#: flush. And until the programs of a loop's turn are bought, for each of its results.
-RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 500.0, 15.0
+#: One of the units of `first_calls.cost`.
+_UNIT = 0.2e-3
+#: What recording takes: a call, one that is new at its place, one that is traced, a flush. And
+#: until the programs of a loop's turn are bought, for each of its results.
+RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 300.0, 15.0
 ATTEMPT = 100.0
-#: A call and each of its operands and results, beside its work; the call of a program, each of its
-#: inputs and results, and each call within it.
-_CALL, _OPERAND = 15.0, 3.0
+#: A call by its result alone, an element of that, and the part of both that a program saves.
+_CALL, _ELEMENT = 40.0, 2e-3
+_CALL_SAVED, _ELEMENT_SAVED = 20.0, 1.2e-3
+#: The call of a program, and each of its inputs and results.
 _PROGRAM, _PASSED = 30.0, 2.5
-_WITHIN = 1.0
-#: An element of a result; what it takes where it is fused with what uses it.
-_ELEMENT = 0.4e-3
-_FUSED = 0.4
-#: A multiplication and addition of a product, by what the names of such calls have in them; and
-#: what products take in a program that does other things as well, as copies between them go.
-_MULTIPLY = {"conv": 0.1e-3, "recurrent": 0.1e-3, "mm": 25e-6, "matmul": 25e-6, "linear": 25e-6}
-_AMONG_OTHERS = 0.85
-#: Compiling a call and each of its results: of most kinds, and of those with loops or of
-#: convolutions.
-COMPILING, _COMPILING_RESULT = 15e3, 8e3
-_COMPILING_DEAR = 60e3
-_DEAR = ("conv", "lstm", "gru", "rnn", "recurrent")
+#: Compiling a piece, and for each of its results that are heard of.
+COMPILING, COMPILING_RESULT = first_calls.COMPILING_WHOLE * _UNIT, 20e3
 #: What a program may take of what the calls take one by one, to be worth compiling.
 _GAIN = 0.9
 
@@ -46,48 +42,43 @@ class Price(NamedTuple):
     compiling: float
 
     @property
+    def saved(self) -> float:
+        """What a run of the program wins."""
+        return max(self.one_by_one - self.as_program, 0.0)
+
+    @property
     def pays(self) -> bool:
         """Whether the program takes less by enough to be compiled at all."""
         return self.as_program <= _GAIN * self.one_by_one
 
 
-def of_result(shape: tuple[int, ...]) -> float:
-    """Return the price of a call by its result alone."""
-    return _CALL + 2 * _OPERAND + _ELEMENT * math.prod(shape)
-
-
-def rate(name: str) -> float:
-    """Return the price of a multiplication in a call of this name; 0 where that is no product."""
-    name = name.lower()
-    return next((price for part, price in _MULTIPLY.items() if part in name), 0.0)
-
-
-def multiplications(operands: Sequence[Any], result: float) -> float:
-    """Return about how many multiplications a product takes, by the number of elements of its
-    result.
-
-    Of n×k by k×m, the root of the product of the three sizes is n·k·m.
-    """
-    sizes = sorted(math.prod(x.shape) for x in operands if hasattr(x, "shape"))[-2:]
-    return math.sqrt(math.prod(sizes) * result)
+def of_result(shape: tuple[int, ...]) -> tuple[float, float]:
+    """Return the price of a call by its result alone, and what a program would save of it."""
+    elements = math.prod(shape)
+    return _CALL + _ELEMENT * elements, _CALL_SAVED + _ELEMENT_SAVED * elements
 
 
 def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
     """Return the price of a piece, of whose values those are results."""
-    results = frozenset(alive)
     inputs = {n for call in calls for n in call.spec if n < 0}
-    passed = _PASSED * (len(inputs) + len(results))
-    products = sum(call.work > 0 for call in calls)
-    factor = _AMONG_OTHERS if 2 * products <= len(calls) else 1.0
-    one_by_one, as_program, compiling = 0.0, FLUSH + _PROGRAM + passed, 0.0
+    one_by_one, as_program = 0.0, FLUSH + _PROGRAM + _PASSED * (len(inputs) + len(alive))
+    compiling = COMPILING
     for call in calls:
-        one_by_one += _CALL + _OPERAND * (len(call.spec) + len(call.results.avals)) + call.work
-        as_program += RECORDED + _WITHIN + factor * call.work
-        for n, (shape, _) in enumerate(call.results.avals, call.first):
-            elements = _ELEMENT * math.prod(shape)
-            one_by_one += elements
-            as_program += elements * (1 if n in results else _FUSED)
-        name = call.form.name.lower()
-        compiling += _COMPILING_DEAR if any(dear in name for dear in _DEAR) else COMPILING
-        compiling += _COMPILING_RESULT * (len(call.results.avals) - 1)
+        cost = call.known.cost
+        one_by_one += _UNIT * cost.eagerly
+        as_program += RECORDED + _UNIT * cost.within
+        compiling += _UNIT * cost.compiling
     return Price(one_by_one, as_program, compiling)
+
+
+def roughly(calls: Sequence[DeferredCall]) -> Price:
+    """Return a guess for a piece of which nothing is traced yet."""
+    heard = [of_result(shape) for call in calls for shape, _ in call.results.avals]
+    taken = sum([price for price, _ in heard])
+    saved = sum([price for _, price in heard])
+    return Price(taken, taken - saved, COMPILING + COMPILING_RESULT * len(heard))
+
+
+def due(calls: Sequence[DeferredCall]) -> float:
+    """Return what compiling the calls one by one will take soon, where no piece is compiled."""
+    return _UNIT * sum([known.due() for known in {id(c.known): c.known for c in calls}.values()])

@@ -19,17 +19,21 @@ from torchlike._extensions.deferred.calls import DeferredCall, known
 from torchlike._extensions.deferred.listening import RecurrenceListener
 from torchlike._extensions.deferred.liveness import alive_among, dead_among
 from torchlike._extensions.deferred.policy import Policy, count_node, root
-from torchlike._extensions.deferred.running import is_running, not_recording
+from torchlike._extensions.deferred.running import is_running, not_recording, queue_that_runs
 from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_absent, values_of
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED, defer
 from torchlike._runtime.first_calls.program import NUMBERS
+from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
 _ndarray = np.ndarray
+_new = object.__new__
 _config: Any = jax.config  # gets its fields one by one
 #: Calls of a chain that is worth going on with when one of its values is read.
 _LONG = 16
+#: Flushes within which a chain should have recurred, once calls are recorded.
+_ATTEMPT = 12
 
 
 class _Interrupted(RuntimeError):
@@ -50,21 +54,26 @@ class Queue:
     """The chain of calls since the last flush: where it stands in the tree of calls, its values and
     its inputs. It is told of the cells that its thread makes and writes."""
 
-    defers = is_eager = True
-    listens = False
+    is_eager = True
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        #: What puts off calls, where this is the thread's watcher.
+        self.defers = self
         self._lock = threading.RLock()
         self._account = Account()
         self._listener = RecurrenceListener(self._account, self._begin_to_record)
         #: What is told of the thread's cells: this, or the listener while nothing is recorded.
-        self.watcher: Queue | RecurrenceListener = self._listener if policy.listens else self
+        self.watcher: Queue | RecurrenceListener = self._listener
+        #: Flushes for which forms that are due wait for what they are part of.
+        self._attempt = 0
         self._device: Any = None
         self._known_sharding: Any = None
         #: Those of arrays that are here, by their ids: comparing two takes longer.
         self._shardings: dict[int, Any] = {}
         self._begin()
+        if not policy.listens:
+            self._watch_by(self)
 
     def _begin(self) -> None:
         """Begin a chain."""
@@ -104,6 +113,7 @@ class Queue:
     # -- whether anything is recorded --------------------------------------------------------------
 
     def _begin_to_record(self) -> None:
+        self._attempt = _ATTEMPT
         self._watch_by(self)
 
     def _listen(self) -> None:
@@ -115,6 +125,7 @@ class Queue:
         current = modes.current
         if current.watcher is self.watcher:
             current.watcher = watcher
+        settings.count_recording((watcher is self) - (self.watcher is self))
         self.watcher = watcher
 
     # -- cells -------------------------------------------------------------------------------------
@@ -139,9 +150,14 @@ class Queue:
 
     # -- recording ---------------------------------------------------------------------------------
 
+    def record_op(self, exe: Any, arrays: list[Any]) -> Any:
+        """Record the forward of an executable."""
+        return self.record(exe.first, tuple(arrays), True)
+
     def record(self, form: first_calls.FirstCalls, args: tuple[Any, ...], starts: bool) -> Any:
         """Record a call and return its results, deferred; run it now and return them where that is
-        better; DECLINED for what is no call of a queue's."""
+        better; DECLINED for what is no call of a queue's. ``starts``: whether arrays alone may be
+        operands."""
         if not starts and not holds(args):
             return DECLINED
         inputs, held = self._inputs, self._known
@@ -183,7 +199,10 @@ class Queue:
         # One result, as most calls have.
         self._node = call
         self._path.append(call)
-        out = Deferred(*aval, call.first, self)
+        out: Any = _new(Deferred)  # as its __init__ does, which takes as long again
+        out.shape, out.dtype = aval
+        out.number, out.queue = call.first, self
+        out.array = out.home = None
         values.append(out)
         return out
 
@@ -242,14 +261,18 @@ class Queue:
     ) -> DeferredCall | None:
         """Return a new node for a call that never came at this place; None where it is to be run at
         once."""
+        if not _config.jax_enable_x64:
+            raise _Unknown  # the form refuses
         args = tuple([None if type(a) is Residuals and is_absent(a) else a for a in args])
         leaves, tree = jax.tree.flatten(args)
-        about = known.key(form, leaves, tree)
-        results = known.find(about)
+        about = known.of(form, leaves, tree)
+        results = about.results
         if results is None:
-            if not self.policy.records_unknown(known.meet(about)):
+            about.met += 1
+            # One that may be given its operands' memory is run in another way at once.
+            if form.donating is None and not self.policy.records_unknown(about.met - 1):
                 return None
-            results = known.evaluate(about, form, leaves, tree)
+            results = about.traced()
             self._account.charge(prices.EVALUATED)
         spec, fresh = [], iter(range(before, len(self._inputs)))
         for code, leaf in zip(_of_leaves(key), leaves, strict=True):
@@ -259,7 +282,7 @@ class Queue:
             del leaf
         kept = [a.plan for a in args if type(a) is Residuals]
         call = DeferredCall(self._node, form, tree, tuple(spec), kept)
-        call.give(results, leaves)
+        call.give(about, results)
         self._node.follow(tuple(key), call)
         count_node()
         self._account.charge(prices.NEW)
@@ -290,10 +313,10 @@ class Queue:
     def _run_now(self, form: first_calls.FirstCalls, args: tuple[Any, ...]) -> Any:
         """Run a call that is not known yet, and learn from it."""
         args = values_of(args)
-        with not_recording():
+        with not_recording(self):
             out = form.run(*args)
         leaves, tree = jax.tree.flatten(args)
-        known.learn(known.key(form, leaves, tree), out)
+        known.of(form, leaves, tree).learn(out)
         self._account.charge(prices.NEW)
         return out
 
@@ -327,7 +350,7 @@ class Queue:
                 piece = path[-1].pieces.get(alive)
                 if piece is None:
                     piece = path[-1].pieces[alive] = pieces.DeferredPiece(path, alive)
-                with not_recording():
+                with not_recording(self):
                     arrays = piece.run(inputs, dead, self.policy, self._account)
                 for i, array in zip(alive, arrays, strict=True):
                     values[i].settle(array)
@@ -338,13 +361,25 @@ class Queue:
                     if value.array is None:
                         value.queue = failed  # type: ignore[assignment]
                 raise
+            self._attempt -= 1
             if self._account.allowance < 0 and self.policy.listens:
                 self._listen()
+
+    def puts_off(self, program: Any) -> bool:
+        """Return whether a form that is due to be compiled waits: it is part of what recurs, and a
+        program of that is being compiled already, or may soon be."""
+        if not self.policy.listens:
+            return False
+        if self._account.waits:
+            return True
+        if -program.calls_left > max(program.calls / 3, _ATTEMPT):
+            return False
+        return self._attempt > 0 if self.watcher is self else self._listener.is_near()
 
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""
         if modes.current.queue is self:
-            if len(self._path) > _LONG and self._compute_small(value):
+            if len(self._path) > _LONG and self.compute_small(value):
                 return
             self.flush("a value is read")
         with self._lock:  # while its thread does not flush
@@ -353,16 +388,7 @@ class Queue:
         if value.array is None:
             value.queue.compute(value)
 
-    def _compute_alone(self, value: Deferred) -> None:
-        """Compute one value, in another thread than that which records: what it goes on to record
-        is as it was."""
-        piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
-        inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
-        with not_recording():
-            (array,) = piece.replay(inputs)
-        value.settle(array)
-
-    def _compute_small(self, value: Deferred) -> bool:
+    def compute_small(self, value: Deferred) -> bool:
         """Compute one value of a long chain alone, where little is needed for it; the chain goes
         on. Return whether it was."""
         number = value.number
@@ -375,10 +401,19 @@ class Queue:
             )
         if not piece.is_small:
             return False
-        with not_recording():
+        with not_recording(self):
             (array,) = piece.replay(self._inputs)
         value.settle(array)
         return True
+
+    def _compute_alone(self, value: Deferred) -> None:
+        """Compute one value, in another thread than that which records: what it goes on to record
+        is as it was."""
+        piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
+        inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
+        with not_recording(self):
+            (array,) = piece.replay(inputs)
+        value.settle(array)
 
 
 def _first(call: DeferredCall) -> int:
@@ -395,6 +430,12 @@ def _of_leaves(key: list[Any]) -> list[Any]:
 
 
 _OUTER = (tuple, list, "residuals")
+
+
+@first_calls.put_off.by
+def _puts_off(program: Any) -> bool:
+    queue = modes.current.queue or queue_that_runs()
+    return queue is not None and queue.puts_off(program)
 
 
 @defer.by

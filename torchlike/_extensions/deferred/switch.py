@@ -12,6 +12,9 @@ from torchlike._runtime.environment_variables import EAGER
 from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.patches import at_import
 
+#: How calls run where the environment does not say: "immediate" or "deferred".
+DEFAULT = "immediate"
+
 
 class deferred:
     """Defer what this thread calls, from now on, or call it at once again.
@@ -90,10 +93,9 @@ at_import.FORKS.at_fork(before=_before_fork)
 
 
 def _as_the_environment_says() -> None:
-    for mode in EAGER.get():
-        if policy.choose(mode):
-            modes.queue_of_thread.by(_of_thread)
-            _switch_to(_made())
+    if policy.choose(next(iter(EAGER.get()), DEFAULT)):
+        modes.queue_of_thread.by(_of_thread)
+        _switch_to(_made())
 
 
 _as_the_environment_says()

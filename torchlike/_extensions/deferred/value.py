@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.core import ShapedArray
 
-from torchlike._core import devices
+from torchlike._core import devices, modes
 from torchlike._core.cells import StandIn
 from torchlike._core.dispatch.executable import Residuals
 from torchlike._core.storage import device_array
@@ -94,6 +94,13 @@ class Deferred(StandIn):
     def outputs_of(cls, exe: Any, arrays: list[Any]) -> list[Any]:
         out = exe.forward(*values_of(arrays))
         return list(out) if type(out) is tuple else [out]
+
+    @classmethod
+    def before_check(cls, arrays: list[Any]) -> None:
+        queue = modes.current.queue
+        for a in arrays:
+            if type(a) is cls and a.array is None and a.queue is queue:
+                queue.compute_small(a)  # else the check asks for it, which cuts the chain
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return np.asarray(self.value()).__array__(*args, **kwargs)

@@ -87,7 +87,7 @@ class Capture:
       n_made, most: how many tensors the body has made, and how many it may.
     """
 
-    defers = is_eager = listens = False
+    defers = is_eager = False
 
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
         self.name = name

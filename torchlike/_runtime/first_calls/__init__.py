@@ -13,9 +13,12 @@ JAX that all this needs).
 """
 
 from torchlike._runtime.first_calls.cost import (
+    COMPILING_WHOLE,
+    CallCost,
     SharedBlocksCost,
     WholeProgram,
     is_brief,
+    of_call,
     shared_blocks,
     whole_program,
 )
@@ -27,13 +30,16 @@ from torchlike._runtime.first_calls.jit import (
     call,
     defer,
     jit,
+    put_off,
     takes,
 )
 from torchlike._runtime.first_calls.settings import by_numpy, thread
 from torchlike._runtime.first_calls.whole_programs import by_numpy_where_dear
 
 __all__ = [
+    "COMPILING_WHOLE",
     "DECLINED",
+    "CallCost",
     "CompiledForm",
     "FirstCalls",
     "FormTemplate",
@@ -45,6 +51,8 @@ __all__ = [
     "defer",
     "is_brief",
     "jit",
+    "of_call",
+    "put_off",
     "shared_blocks",
     "takes",
     "thread",

@@ -41,6 +41,9 @@ _config: Any = jax.config  # gets its fields one by one
 #: or the results where an argument is such a thing and the call is not; DECLINED for all others.
 #: ``starts``: whether a call of arrays alone may be put off.
 defer = Provided("records a call of a compiled form to run it later")
+#: ``put_off(program)`` says whether NumPy goes on with a signature for now that is due to be
+#: compiled: a larger program, of which it would be a part, may soon be compiled in its place.
+put_off = Provided("puts off the compilation of a form")
 
 
 class CompiledForm(Protocol):
@@ -256,7 +259,7 @@ class FirstCalls:
         if key is None:
             return self._compiled(*args)
         program, outs = self._lookup(key, leaves, tree)
-        if program.calls_left <= 0 and outs is None:
+        if outs is None and program.calls_left <= 0 and self._is_due(program):
             return self._compile(program, args)
         if outs is None:
             values = operands(leaves, program.dtypes)
@@ -302,7 +305,7 @@ class FirstCalls:
             if program is None:
                 return DECLINED
             self._by_avals[known] = program
-        if not program.stays and program.calls_left <= 0:
+        if not program.stays and program.calls_left <= 0 and self._is_due(program):
             return DECLINED
         for i in pending:
             values[i] = np.asarray(values[i])
@@ -443,6 +446,21 @@ class FirstCalls:
         record.making_seconds += perf_counter() - began
         return program
 
+    @staticmethod
+    def _is_due(program: InterpreterProgram) -> bool:
+        """Return whether a signature that NumPy has computed often enough is compiled now."""
+        return not (settings.defers and program.can_wait and put_off.function(program))
+
+    def nearness(self, key: Any) -> float:
+        """Return how near a signature is to being compiled: which part of the calls before that
+        has been made. 0 where it is compiled already, or never will be."""
+        found = 0.0
+        for form in (self, self.donating):
+            program = None if form is None else form._programs.get(key)
+            if program is not None and program.can_wait and not program.stays:
+                found = max(found, program.calls / max(program.calls + program.calls_left, 1.0))
+        return min(found, 1.0)
+
     # -- calls -------------------------------------------------------------------------------------
 
     def _call(self, program: InterpreterProgram, values: list[Any]) -> list[Any] | None:
@@ -482,6 +500,7 @@ class FirstCalls:
         record = program.record
         began = perf_counter()
         found = self._compiled(*args)
+        program.can_wait = False
         record.compiled += 1
         record.compiled_after.append(program.calls)
         record.compiling_seconds += perf_counter() - began

@@ -78,6 +78,7 @@ class InterpreterProgram:
         "avals",
         "calls",
         "calls_left",
+        "can_wait",
         "dtypes",
         "function",
         "is_single",
@@ -95,6 +96,8 @@ class InterpreterProgram:
         #: Calls that NumPy has computed, and is still to compute; at 0 the signature is compiled.
         self.calls = 0
         self.calls_left: float = 0
+        #: Whether NumPy could go on when none is left: nothing has been compiled.
+        self.can_wait = False
         #: Whether NumPy is faster than XLA here, so that host values are never compiled for.
         self.stays = False
         #: As how many calls more a call counts for each turn of a loop whose turns a value decides.
@@ -137,6 +140,7 @@ class InterpreterProgram:
         self.is_single = structure == _LEAF
         if worth.calls:
             self._set_function(plan)
+            self.can_wait = True
 
     def _set_function(self, plan: EvaluationPlan) -> None:
         """Make the function for these sizes. Raises NoNumpyRule where a rule cannot be had for

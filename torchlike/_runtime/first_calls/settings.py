@@ -23,12 +23,14 @@ class Settings:
       strict: whether an error of a NumPy rule is raised, rather than logged and the form compiled.
       check: whether every program made from a trace of other sizes is compared with one of its own.
       defers: whether a thread has deferred calls since the process began (_extensions/deferred).
-      asks: whether there is more to ask than NumPy: calls are compiled, or may be deferred.
+      recording: how many queues record what their threads call.
+      asks: whether there is more to ask than NumPy: calls are compiled, or recorded.
     """
 
     def __init__(self) -> None:
         self._mode = next(iter(FIRST_CALLS.get()), NUMPY)
         self.defers = False
+        self.recording = 0
         self.asks = self._mode == COMPILED
         self.host_bytes = 1 << 16
         self.xla_is_dear = 1
@@ -43,11 +45,16 @@ class Settings:
     @mode.setter
     def mode(self, mode: str) -> None:
         self._mode = mode
-        self.asks = self.defers or mode == COMPILED
+        self.asks = self.recording > 0 or mode == COMPILED
 
     def ask_who_defers(self) -> None:
         """Have compiled forms ask from now on whether their calls are deferred."""
-        self.defers = self.asks = True
+        self.defers = True
+
+    def count_recording(self, more: int) -> None:
+        """Take note that one queue more records (1), or one fewer (-1)."""
+        self.recording += more
+        self.mode = self._mode
 
 
 settings = Settings()
