@@ -59,7 +59,9 @@ class Queue:
         self._account = Account()
         self._listener = RecurrenceListener(self._account, self._begin_to_record)
         #: What is told of the thread's cells: this, or the listener while nothing is recorded.
-        self.watcher: Queue | RecurrenceListener = self._listener if policy.listens else self
+        begins = self._listener if policy.begins_listening else self
+        self.watcher: Queue | RecurrenceListener = begins
+        self._account.allowance = policy.allowance
         self._device: Any = None
         self._known_sharding: Any = None
         #: Those of arrays that are here, by their ids: comparing two takes longer.
