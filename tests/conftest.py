@@ -19,6 +19,7 @@ import pytest
 from jax import monitoring
 
 from torchlike._core import overrides
+from torchlike._extensions.deferred import switch
 from torchlike._extensions.overrides import code_exchange
 from torchlike._runtime import collector, late_checks
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
@@ -67,6 +68,7 @@ def what_a_test_leaves():
             thread.join()
     if overrides.are_enabled():
         code_exchange.undo()
+    switch.forget_asked()  # what a function asked for that could not be compiled
     # Counting what is frozen would tell as well, and walks through all of it.
     if collector.times_unhidden != _unhidden["times"]:
         _unhidden.update(times=collector.times_unhidden, tests=_unhidden["tests"] + 1)

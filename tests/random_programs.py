@@ -1,8 +1,9 @@
 """Random programs, as source: what a script may do to tensors, at random places.
 
 `source(seed)` gives a program of some lines: operations, views, writes in place and through views,
-leaves, backward passes, hooks, ``no_grad``, branches on values, two control flows by turns,
-deletions, prints, and mistakes. `run(text)` runs it and returns what it has said: values, which
+leaves, backward passes and those of higher order, hooks, some of which raise, ``no_grad``, random
+draws, memory shared with NumPy, generators, ``.data``, branches on values, two control flows by
+turns, deletions, prints, and mistakes. `run(text)` runs it and returns what it has said: values, which
 errors came at which line, and which tensors were still alive when it was asked.
 """
 
@@ -141,6 +142,56 @@ class _Writer:
         does = self.random.choice(("lambda g: say(g)", "lambda g: g * 2"))
         self.line(f"if {a}.requires_grad: {a}.register_hook({does})")
 
+    def gradients(self):
+        """Differentiate twice."""
+        if leaves := [x for x in self.leaves if x in self.shapes]:
+            leaf, a = self.random.choice(leaves), self.any()
+            self.line("try:")
+            self.line(f"    (g,) = torch.autograd.grad(({leaf} * {leaf}.tanh() + {a}.sum()).sum(),")
+            self.line(f"        {leaf}, create_graph=True)")
+            self.line(f"    g.square().sum().backward(); say(g); say({leaf}.grad)")
+            self.line("except RuntimeError as error:")
+            self.line("    fail(error)")
+
+    def retain(self):
+        """Keep a result's gradient, or have its hook raise."""
+        a = self.any()
+        if self.random.random() < 0.5:
+            self.tried(f"{a}.retain_grad(); {a}.sum().backward(retain_graph=True); say({a}.grad)")
+        else:
+            self.line(f"if {a}.requires_grad and not {a}.is_leaf:")
+            self.line(f"    h = {a}.register_hook(lambda g: say(g) or [][1])")
+            self.depth += 1
+            self.tried(f"{a}.sum().backward(retain_graph=True)")
+            self.depth -= 1
+            self.line("    h.remove()")
+
+    def draw(self):
+        a = self.any()
+        text = self.random.choice(
+            (f"torch.dropout({a}, 0.5, True)", f"{a} + torch.randn(())", f"torch.rand_like({a})")
+        )
+        self.line(f"{self.new(self.shapes[a])} = {text}")
+
+    def share(self):
+        """Write through NumPy's array of a tensor."""
+        a = self.any((3, 4), (4,))
+        self.line(f"n = {a}.detach().numpy()")
+        self.line(f"with torch.no_grad(): {a}.mul_(0.5)")
+        self.line("n[0] += 1")
+        self.line(f"say(n.sum().item()); say({a})")
+
+    def data(self):
+        a = self.any((3, 4))
+        self.line(f"{a}.data = {a}.data * 0.5 + {self.any((3, 4))}.detach()")
+
+    def generate(self):
+        a = self.any()
+        self.line(f"g = (({a} * j).sum() for j in range(3))")
+        self.line(f"{self.new(())} = next(g) + next(g)")
+        if self.random.random() < 0.5:
+            self.line("del g")
+
     def say(self):
         a = self.any()
         text = self.random.choice((f"say({a})", f"say({a}.sum().item())", f"say(str({a}.shape))"))
@@ -183,6 +234,7 @@ class _Writer:
     STATEMENTS = (
         (elementwise, 8), (make, 1), (leaf, 1), (reduce, 3), (multiply, 2), (view, 4), (write, 4),
         (backward, 2), (step, 1), (hook, 1), (say, 3), (delete, 2), (mistake, 1), (branch, 1),
+        (gradients, 1), (retain, 1), (draw, 1), (share, 1), (data, 1), (generate, 1),
     )  # fmt: skip
 
     def program(self, length):

@@ -355,12 +355,6 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
         node = self._present_node()
         if node is None:
             return None
-        if node.replay is not None:
-            node.replay(node)
-            node = self._node
-        capture = modes.current.capture
-        if capture is not None and capture.is_part:
-            capture.graph_asked()
         return node.shown()
 
     def _present_node(self) -> Any:

@@ -1,4 +1,4 @@
-"""Programs that call modules, as scripts do; run eagerly, by `torch.compile`, and in modules mode.
+"""Programs that call modules, as scripts do; run eagerly, by `torch.compile`, and deferred.
 
 A program gives numbers (a list of arrays or floats). ``compile`` is `torch.compile` or nothing.
 """

@@ -1,4 +1,4 @@
-"""Functions that cannot be compiled whole: they run eagerly, say why, and compile their modules."""
+"""Functions that cannot be compiled whole: they run eagerly, say why, and are deferred."""
 
 import gc
 import threading
@@ -10,6 +10,8 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
+from torchlike._core import modes
+from torchlike._runtime.first_calls import statistics
 
 
 class Block(nn.Module):
@@ -54,15 +56,15 @@ def trained(compile, steps=4):
 
 @pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
-    ("compile", "eager_functions"),
+    "compile",
     [
-        (torch.compile, 1),
-        (lambda net: torch.jit(net, fallback="eager"), 1),
-        (lambda net: torch.compile(lambda x: net(x)), 2),
+        torch.compile,
+        lambda net: torch.jit(net, fallback="eager"),
+        lambda net: torch.compile(lambda x: net(x)),
     ],
     ids=["module", "jit", "function"],
 )
-def test_training_goes_as_eagerly(compile, eager_functions):
+def test_training_goes_as_eagerly(compile):
     eager, expected = trained(lambda net: net)
     with pytest.warns(
         RuntimeWarning, match=r"runs eagerly.*test_module_fallback\.py:\d+"
@@ -72,9 +74,57 @@ def test_training_goes_as_eagerly(compile, eager_functions):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(net.seen, eager.seen, rtol=1e-5, atol=1e-6)
     assert len(caught) == 1  # the line, whichever function is told of it first
-    # Eager is a block's first call by each function around it that cannot be compiled.
-    assert [len(block.ran) for block in net.blocks] == [eager_functions] * 2
-    assert [len(block.ran) for block in eager.blocks] == [4, 4]
+    assert [len(block.ran) for block in net.blocks] == [4, 4]  # Python runs at each call
+
+
+@pytest.fixture(autouse=True)
+def no_pieces():
+    statistics.compiled_pieces.clear()
+
+
+def test_a_thread_defers_once_a_function_cannot_be_compiled():
+    compiled = torch.compile(lambda x: x * x.sum().item())
+    assert modes.current.queue is None
+    with pytest.warns(RuntimeWarning, match="(?s)runs eagerly.* is deferred from now on"):
+        compiled(torch.ones(2))
+    assert modes.current.watcher is modes.current.queue
+    torch.compiler.reset()
+    assert modes.current.queue is None
+
+
+def test_what_deferred_says_holds():
+    compiled = torch.compile(lambda x: x * x.sum().item())
+    with torch.deferred(False):
+        with pytest.warns(RuntimeWarning, match="runs eagerly"):
+            compiled(torch.ones(2))
+        assert modes.current.queue is None
+    assert compiled(torch.ones(2)).tolist() == [2, 2]
+    assert modes.current.queue is not None
+
+
+def test_what_recurs_is_compiled_at_its_second_run():
+    net = Net()
+    compiled = torch.compile(net)
+    optimizer = torch.optim.SGD(net.parameters(), 0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(6):
+            optimizer.zero_grad()
+            compiled(torch.ones(6, 4)).square().mean().backward()
+            optimizer.step()
+    torch.cpu.synchronize()
+    pieces = statistics.compiled_pieces
+    assert 1 <= len(pieces) <= 6
+    assert any("Backward" in name for piece in pieces for name in piece.operations)
+
+
+def test_sizes_that_never_recur_are_not_compiled():
+    compiled = torch.compile(lambda x: (x * 2).tanh() * x.sum().item())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for n in range(1, 60):
+            compiled(torch.ones(n))
+    assert not statistics.compiled_pieces
 
 
 def test_fullgraph_raises():
@@ -95,7 +145,7 @@ def test_compiled_in_place():
         net(torch.ones(6, 4))
     for _ in range(2):
         net(torch.ones(6, 4))
-    assert [len(block.ran) for block in net.blocks] == [1, 1]
+    assert [len(block.ran) for block in net.blocks] == [3, 3]
 
 
 def test_what_would_compile_at_each_call_runs_eagerly():
@@ -143,7 +193,7 @@ def test_the_rest_of_a_function_still_compiles():
     assert f.ran_eagerly
 
 
-def test_errors_of_the_body_come_through_and_leave_no_parts_behind():
+def test_errors_of_the_body_come_through():
     net = Net()
 
     @torch.compile
@@ -161,7 +211,7 @@ def test_errors_of_the_body_come_through_and_leave_no_parts_behind():
     assert len(net.blocks[0].ran) == before + 2
 
 
-def test_hooks_of_parts_run_once_a_call():
+def test_hooks_of_modules_run_once_a_call():
     net = Net()
     seen = []
     net.blocks[0].register_forward_hook(lambda module, args, out: seen.append(1))
@@ -179,7 +229,7 @@ def test_hooks_of_parts_run_once_a_call():
     assert len(seen) == 5
 
 
-def test_inside_transforms_and_captures_parts_are_plain():
+def test_inside_are_transforms_and_captures():
     net = Net().eval()
     inner = net.blocks[0]
     x = torch.randn(6, 4)
@@ -221,7 +271,7 @@ def test_threads_have_their_own():
         torch.testing.assert_close(y, expected)
 
 
-def test_modules_made_inside_are_not_compiled():
+def test_modules_made_inside_live_no_longer():
     alive, ran = [], []
 
     @torch.compile

@@ -1,4 +1,5 @@
-"""Programs that call modules raise nothing that they would not raise eagerly, whoever compiles."""
+"""Programs that call modules raise nothing that they would not raise eagerly, whoever compiles, and
+say the same where what cannot be compiled is deferred."""
 
 import warnings
 
@@ -8,7 +9,8 @@ import pytest
 import torchlike as torch
 from tests.jit.modules_programs import PROGRAMS
 from torchlike import nn
-from torchlike.porting import compiled
+from torchlike._core import modes
+from torchlike._extensions.deferred import switch
 
 
 def eagerly(f):
@@ -16,9 +18,10 @@ def eagerly(f):
 
 
 @pytest.fixture
-def modules_mode(monkeypatch):
-    monkeypatch.setattr(nn.Module, "__call__", nn.Module.__call__)  # put back afterwards
-    return compiled.apply("modules")
+def asked():
+    """Defer as a function does that was to be compiled and cannot be captured."""
+    switch.defer_as_asked()
+    assert modes.current.queue is not None
 
 
 def _same(found, expected):
@@ -42,54 +45,10 @@ def test_by_torch_compile(name):
 
 @pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_in_modules_mode(name, request):
+def test_deferred(name, request):
     expected = PROGRAMS[name](eagerly)
-    request.getfixturevalue("modules_mode")
+    request.getfixturevalue("asked")
     _same(PROGRAMS[name](eagerly), expected)
-
-
-class Part(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear, self.shape = nn.Linear(2, 2), (3, 4)
-
-    def forward(self, x):
-        return self.linear(x).tanh()
-
-
-def test_what_is_left_eager_is_told_once_with_the_line():
-    part = Part()
-
-    @torch.compile
-    def step(x):
-        y = part(x)
-        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
-        return torch.autograd.grad(g.sum(), x)[0].sum().item()
-
-    with pytest.warns(RuntimeWarning) as told:
-        found = [step(torch.ones(3, 2, requires_grad=True)) for _ in range(5)]
-    assert len(set(found)) == 1
-    words = [str(w.message) for w in told if "looked into" in str(w.message)]
-    assert len(words) == 1
-    assert words[0].startswith("torchlike.jit: Part runs eagerly from now on")
-    assert {w.filename for w in told} == {__file__}
-
-
-def test_modules_mode_tells_what_it_left_eager(modules_mode):
-    part, x = Part(), torch.ones(3, 2)
-    for _ in range(3):
-        assert part(x).grad_fn.name() == "TanhBackward0"
-    assert list(modules_mode.left_eager) == ["Part"]
-    assert "looked into" in modules_mode.left_eager["Part"]
-
-
-def test_results_that_nobody_looks_into_stay_compiled(modules_mode):
-    part = Part()
-    for _ in range(3):
-        part(torch.ones(3, 2)).sum().backward()
-    y = part(torch.ones(3, 2))
-    assert modules_mode.left_eager == {}
-    assert y._node.name() == "CompiledBackward"
 
 
 @pytest.mark.parametrize(

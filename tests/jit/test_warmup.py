@@ -137,26 +137,6 @@ def test_a_function_that_falls_back():
     assert compiled.compiles == 0
 
 
-def test_modules_of_a_function_that_falls_back_warm_up_too():
-    inner = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
-
-    def f(x):
-        y = inner(x)
-        return y * 2 if y.sum().item() > 100 else y
-
-    compiled = torch.compile(f, options={"warmup": 2})
-    x = torch.ones(1, 2)
-    expected = inner(x)
-    compiled(x)
-    with pytest.warns(RuntimeWarning, match="runs eagerly"):
-        compiled(x)
-    for _ in range(4):
-        torch.testing.assert_close(compiled(x), expected)
-    (part,) = compiled._module_fallback._compiled.values()
-    assert part.compiles == 1
-    assert not part.ran_eagerly
-
-
 @pytest.mark.parametrize(
     "wrap",
     [

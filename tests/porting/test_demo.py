@@ -16,7 +16,7 @@ def test_demo(tmp_path):
     assert result.returncode == 0, result.stderr
     runs = json.loads((tmp_path / "compare-digits.json").read_text())["runs"]
     assert runs[1]["losses_agree"]["all"] <= 1e-4
-    assert runs[1]["left_eager"] == {}
+    assert runs[1]["fell_back"] == {}
     for run in runs:
         assert len(run["losses"]) == len(run["steps"]) + 1
         assert float(run["last_line"].split()[-1].rstrip("%")) >= 97

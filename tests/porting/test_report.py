@@ -70,11 +70,11 @@ def test_agreement_in_words():
 
 def test_table_has_times_ratio_and_agreement_():
     compiled = make_run(
-        "modules compiled", first_step=2.5, steps=[0.003, 0.003], losses=[3.0, 2.0, 1.0 + 2**-10]
+        "step compiled", first_step=2.5, steps=[0.003, 0.003], losses=[3.0, 2.0, 1.0 + 2**-10]
     )
     text = render(make_run(), compiled)
     eager_row = next(line for line in text.splitlines() if line.startswith("│ eager"))
-    compiled_row = next(line for line in text.splitlines() if line.startswith("│ modules compiled"))
+    compiled_row = next(line for line in text.splitlines() if line.startswith("│ step compiled"))
     assert [cell.strip() for cell in eager_row.split("│")[1:6]] == [
         "eager",
         "500 ms",
@@ -83,7 +83,7 @@ def test_table_has_times_ratio_and_agreement_():
         "",
     ]
     assert [cell.strip() for cell in compiled_row.split("│")[1:6]] == [
-        "modules compiled",
+        "step compiled",
         "2.5 s",
         "3 ms",
         "0.25",
@@ -111,8 +111,8 @@ def test_notes_say_what_autocast_does_to_programs():
     assert not any("autocast" in line for line in report.notes([make_run(), plain]))
 
 
-def test_notes_name_the_modules_left_eager():
-    run = make_run("compiled", left_eager={"Net": "needs a value"}, last_line="")
+def test_notes_name_what_was_left_eager():
+    run = make_run("compiled", fell_back={"Net": "needs a value"}, last_line="")
     assert report.notes([make_run(last_line=""), run]) == [
         "eager: torchlike 1.2 on cpu",
         "compiled: torchlike 1.2 on cpu",
@@ -123,18 +123,6 @@ def test_notes_name_the_modules_left_eager():
 @pytest.mark.parametrize(
     ("entries", "note"),
     [
-        (
-            {"modules": ["Net", "Loss"]},
-            "compiled: forward and backward of Net, Loss; the rest of a "
-            "step is eager, the optimizer among it.",
-        ),
-        (
-            {"modules": ["A", "B"], "left_eager": {"B": "why"}},
-            "compiled: forward and backward of "
-            "A; the rest of a step is eager, the optimizer among it.",
-        ),
-        ({"modules": ["A"], "left_eager": {"A": "why"}}, "compiled: nothing could be compiled."),
-        ({"modules": []}, "compiled: no module was called."),
         ({"marked": ["Net"]}, "compiled: what the script marks, Net."),
         (
             {"marked": ["f", "step"], "whole_steps": ["step"]},

@@ -41,8 +41,6 @@ class _Modes(threading.local):
         #: The accelerator that the captured function has met (a torchlike.device), where everything
         #: in its program is; None where it has met none.
         self.place: devices.device | None = None
-        #: What compiles the modules of a function that runs eagerly (a ModuleFallback), or None.
-        self.module_fallback: Any = None
         #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that
         #: it calls and no program fits.
         self.warming: bool = False

@@ -107,8 +107,6 @@ class Node(metaclass=NodeType):
     is_completed_later = False
     #: Whether its backward pass calls operators on tensors, so that their classes and modes see it.
     in_tensors = False
-    #: Where one node stands for many operations: what puts these in its place.
-    replay: Callable[[Node], None] | None = None
 
     def __init__(self, name: str, edges: list[Edge | None]) -> None:
         self._name = name
@@ -187,7 +185,6 @@ class Node(metaclass=NodeType):
         return self._register(0, hook)
 
     def _register(self, which: int, hook: Hook) -> RemovableHandle:
-        about_to_hook()
         if self.hooks is None:
             self.hooks = ({}, {})
         return RemovableHandle.on(self.hooks[which], hook)
@@ -292,27 +289,6 @@ def gradient_edge(t: Tensor) -> Edge | None:
         return node, t._output_nr
     # A view made under no_grad says requires_grad after its base, but has no gradient to pass on.
     return (accumulator(t), 0) if t._requires_grad else None
-
-
-def about_to_hook() -> None:
-    """Refuse a hook that is about to be put into the graph of a module that is compiled by itself
-    (JitCaptureError): when it runs, it may find another state than while the module is captured."""
-    capture = modes.running_capture()
-    if capture.is_part:
-        capture.refuse(
-            "a hook in the backward pass of a module that is compiled by itself",
-            "a function that is compiled together with its backward pass",
-        )
-
-
-def edge_of_its_own(t: Tensor) -> Edge | None:
-    """Return the edge at which the whole gradient of this tensor arrives: ``gradient_edge``, past a
-    node that other results of its operations have too."""
-    edge = gradient_edge(t)
-    if edge is not None and edge[0].replay is not None and edge[0].n_outputs > 1:
-        edge[0].replay(edge[0])
-        edge = gradient_edge(t)
-    return edge
 
 
 def forget_hooks(t: Tensor) -> None:

@@ -45,8 +45,8 @@ class EnvironmentVariable:
 COMPILE = EnvironmentVariable(
     "TORCHLIKE_COMPILE",
     ("off", "regions", "modules"),
-    "what is compiled: nothing; what torch.compile and torchlike.jit mark (the default); or every "
-    "module, too",
+    "what is compiled: nothing; what torch.compile and torchlike.jit mark (the default); or what "
+    "recurs, too",
 )
 CHECKS = EnvironmentVariable(
     "TORCHLIKE_CHECKS",

@@ -35,8 +35,6 @@ class RunningCapture(Protocol):
     checks_values: bool = False
     #: Whether ``torch.jit.is_scripting()`` says yes.
     scripting: bool = False
-    #: Whether it is of a module that a script calls eagerly, as it calls its backward pass.
-    is_part: bool = False
     #: Attributes that were read or bound: {(id of the owner, name): slot}.
     slots: dict[tuple[int, str], Any]
     #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
@@ -155,9 +153,6 @@ class RunningCapture(Protocol):
 
     def module_made(self, module: object) -> None:
         """Note that a module is being made."""
-
-    def graph_asked(self) -> None:
-        """Note that somebody looks into the graph of a module that is compiled by itself."""
 
     def retains_grad_seen(self, t: Any) -> None:
         """Note that a tensor is asked whether it keeps its gradient."""

@@ -18,9 +18,7 @@ from torchlike._core.tape import (
     GradientEdge,
     Node,
     RemovableHandle,
-    about_to_hook,
     accumulator,
-    edge_of_its_own,
     former_accumulator,
     gradient_edge,
 )
@@ -182,7 +180,7 @@ def _edge_of_input(t: Any) -> Edge:
     if isinstance(t, GradientEdge):
         return t.node, t.output_nr
     # A view made under no_grad says requires_grad after its base, but no gradient leads to it.
-    return edge_of_its_own(t) or (Node("Unreachable", []), 0)
+    return gradient_edge(t) or (Node("Unreachable", []), 0)
 
 
 def _elsewheres(inputs: Sequence[Any]) -> dict[int, Tensor]:
@@ -384,8 +382,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    about_to_hook()
-    edge = edge_of_its_own(self)
+    edge = gradient_edge(self)
     if edge is None:  # a view made under no_grad: no gradient ever passes it
         return RemovableHandle.on({}, hook)
     node, nr = edge
@@ -444,7 +441,6 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf in ``.grad``. A leaf keeps it anyway."""
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    edge_of_its_own(self)
     node = self._present_node()
     if node is None:
         return

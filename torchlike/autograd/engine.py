@@ -72,10 +72,8 @@ def _sum_of_tensors(present: Any, gradient: Any) -> Any:
     return present + gradient
 
 
-def _dependencies(roots: Sequence[Node], stop_before: int, create_graph: Any) -> dict[Node, int]:
+def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
     """Return how many edges lead to each reachable node."""
-    if create_graph:
-        _replay(roots, stop_before)
     count: dict[Node, int] = dict.fromkeys(roots, 0)
     stack = list(count)
     while stack:
@@ -91,23 +89,6 @@ def _dependencies(roots: Sequence[Node], stop_before: int, create_graph: Any) ->
                     count[following] = 1
                     stack.append(following)
     return count
-
-
-def _replay(roots: Sequence[Node], stop_before: int) -> None:
-    """Put operations in the place of nodes that stand for many: their gradients have derivatives of
-    any order."""
-    seen = set(roots)
-    stack = list(seen)
-    while stack:
-        node = stack.pop()
-        if node.sequence < stop_before:
-            continue
-        if node.replay is not None:
-            node.replay(node)
-        for edge in node.edges:
-            if edge is not None and edge[0] not in seen:
-                seen.add(edge[0])
-                stack.append(edge[0])
 
 
 def _towards(nodes: Sequence[Node], targets: set[Node]) -> tuple[set[Node], set[Node]]:
@@ -234,7 +215,7 @@ def run(
                 fresh=True,
             )
         )
-    dependencies = _dependencies([edge[0] for edge in roots], stop_before, create_graph)
+    dependencies = _dependencies([edge[0] for edge in roots], stop_before)
     in_tensors, cotangents = _as_nodes_want(dependencies, cotangents, create_graph)
     buffers = _Buffers(in_tensors)
     for edge, cotangent in zip(roots, cotangents, strict=True):

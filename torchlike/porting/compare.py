@@ -42,7 +42,6 @@ _DEFERRED = {"TORCHLIKE_COMPILE": "off", "TORCHLIKE_EAGER": "deferred"}
 _AS_MARKED = {"TORCHLIKE_COMPILE": "regions"}
 EAGER = Setup("eager", (*_ON_TORCHLIKE, "--find-step"), _OFF)
 DEFERRED = Setup("as it is, deferred", _ON_TORCHLIKE, _DEFERRED)
-MODULES = Setup("modules compiled", _ON_TORCHLIKE, {"TORCHLIKE_COMPILE": "modules"})
 MARKED = Setup("compiled as marked", _ON_TORCHLIKE, _AS_MARKED)
 WHOLE_STEP = Setup("whole step compiled", _ON_TORCHLIKE, _AS_MARKED)
 _ON_TORCH = (str(Path(__file__).with_name("record_torch.py")),)
@@ -83,9 +82,8 @@ def compare(
 ) -> int:
     """Run a script eager, deferred and compiled, print the table, write the plot and the numbers.
 
-    What is compiled: of a script that marks nothing by ``torch.compile``, first its modules, then
-    the function that is a whole training step, where there is one and it can be compiled. Of
-    another, what it marks.
+    What is compiled: of a script that marks nothing by ``torch.compile``, the function that is a
+    whole training step, where there is one and it can be compiled. Of another, what it marks.
 
     Args:
         argv: the script's path (or the module's name) and its arguments.
@@ -127,7 +125,6 @@ def compare(
         if eager.marked:
             add(WHOLE_STEP if eager.whole_steps else MARKED)
         else:
-            add(MODULES)
             remarks += _whole_step(eager, add, runs)
         if with_torch:
             add(TORCH)

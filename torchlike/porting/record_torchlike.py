@@ -27,7 +27,6 @@ from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.divergence import programs
 from torchlike.porting.divergence.framework import of_torchlike
 from torchlike.porting.divergence.observe import OPTION, observe
-from torchlike.porting.module_compiler import ModuleCompiler
 from torchlike.porting.plan.work import peak_of, work_of
 from torchlike.porting.recorder import RecordedFramework
 from torchlike.porting.recording import record
@@ -44,7 +43,7 @@ def main(argv: list[str]) -> None:
     torch_alias.install()
     lowered = _watch_autocast()
     torchlike.jit.set_warmup(0)  # what is compiled is compared, from its first step on
-    modules = compiled.apply(compiled.mode_from_environment())
+    compiled.apply(compiled.mode_from_environment())
     if option == OPTION:
         framework = of_torchlike(torchlike, optimizer, overrides, programs)
         marked, compile_ = programs.watch_marks(), torchlike.compile
@@ -63,7 +62,7 @@ def main(argv: list[str]) -> None:
     )
     record(
         recorded,
-        lambda: {**_about(modules), "autocast": sorted(lowered)},
+        lambda: {**_about(), "autocast": sorted(lowered)},
         argv[1:] if option else argv,
         find_step=option == "--find-step",
         whole_step=int(line) if line else None,
@@ -97,17 +96,15 @@ def _wait(optimizer: optim.Optimizer) -> None:
                 parameter.detach().jax().block_until_ready()
 
 
-def _about(modules: ModuleCompiler | None) -> dict[str, Any]:
+def _about() -> dict[str, Any]:
     first_calls = torchlike.compiler.report().rows
     return {
         "framework": "torchlike",
         "version": own_version(),
         "device": jax.default_backend(),
         "seed": torchlike.initial_seed(),
-        "modules": None if modules is None else sorted(modules.called),
         "by_numpy": sum(row.calls for row in first_calls),
         "compiled": sum(row.compiled for row in first_calls),
-        "left_eager": {} if modules is None else modules.left_eager,
         "work": _work(),
     }
 

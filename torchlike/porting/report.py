@@ -30,11 +30,6 @@ class RecordedRun:
     last_line: str = ""
     #: The time in which a DataLoader loaded, which no step counts.
     loaded: float = 0.0
-    #: Classes of the modules that were to be compiled because they were called; None where modules
-    #: were not.
-    modules: list[str] | None = None
-    #: Modules that could not be compiled, and why.
-    left_eager: dict[str, str] = field(default_factory=dict)
     #: What the script itself gave to ``torch.compile``, what of it held steps, what ran eagerly.
     marked: list[str] = field(default_factory=list)
     whole_steps: list[str] = field(default_factory=list)
@@ -143,15 +138,7 @@ def what_is_compiled(run: RecordedRun) -> str:
         return f"{names}: forward, backward and update are one program"
     if run.marked:
         return f"what the script marks, {', '.join(run.marked)}"
-    if run.modules is None:
-        return ""
-    compiled = [name for name in run.modules if name not in run.left_eager]
-    if not compiled:
-        return "nothing could be compiled" if run.modules else "no module was called"
-    return (
-        f"forward and backward of {', '.join(compiled)}; the rest of a step is eager, the "
-        "optimizer among it"
-    )
+    return ""
 
 
 def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list[str]:
@@ -185,7 +172,7 @@ def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list
                 f"{run.label}: DataLoaders took {duration(run.loaded)} of {duration(run.seconds)} "
                 "in all; the steps' times leave that out."
             )
-        for name, reason in (run.left_eager | run.fell_back).items():
+        for name, reason in run.fell_back.items():
             lines.append(f"{run.label}: {name} was left eager. {reason}")
     apart = [agreement(runs[0].losses, run.losses).first > _ROUNDING for run in runs[1:]]
     if any(apart) and len({run.seed for run in runs}) > 1:

@@ -28,19 +28,15 @@ _of_thread = _OfThread()
 
 
 @contextlib.contextmanager
-def drawing_from(engine: Any, on_accelerators: dict[int, Any] | None = None) -> Iterator[None]:
-    """Have the default generator of this thread draw from (and seed) ``engine`` in a `with` block;
-    and those of accelerators, which all threads share, from states that ``accelerators.states``
-    gave."""
+def drawing_from(engine: Any) -> Iterator[None]:
+    """Have the default generator of this thread draw from (and seed) ``engine`` in a `with`
+    block."""
     before = _of_thread.engine
-    states = None if on_accelerators is None else accelerators.states()
     _of_thread.engine = engine
-    accelerators.restore(on_accelerators or {})
     try:
         yield
     finally:
         _of_thread.engine = before
-        accelerators.restore(states or {})
 
 
 class Generator:

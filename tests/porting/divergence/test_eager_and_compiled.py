@@ -216,10 +216,10 @@ def test_where_nothing_differs_all_is_seen_and_nothing_named(tmp_path, loop):
     assert calls(eager["events"]) == calls(compiled["events"])
 
 
-#: A script that marks nothing: its step is a function, or its modules are compiled.
+#: A script that marks nothing: its step is a function, or no function is a step.
 UNMARKED = {
     "step compiled": LOOPS["step"].replace("@torch.compile\n", ""),
-    "modules compiled": LOOPS["model"].replace("torch.compile(model)", "model"),
+    "deferred": LOOPS["model"].replace("torch.compile(model)", "model"),
 }
 
 
@@ -230,6 +230,8 @@ def test_the_command_compiles_what_it_can(tmp_path, label):
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert f" {label} " in done.stdout
     assert done.stdout.endswith("no difference found in 4 steps, 11 modules\n")
+    if label == "deferred":
+        return  # whose Python is what it is eagerly, so no fault can be put there
     before, after, expected = FAULTS["a factor"]
     done = command(tmp_path, (SCRIPT + UNMARKED[label]).replace(before, after))
     assert done.returncode == 3, done.stdout + done.stderr

@@ -32,7 +32,9 @@ class Policy:
     compiling a piece of them takes, that is compiled in the background; from a time on that is
     fixed then, and not before, it runs as a program. Times are estimates (`Account`)."""
 
-    listens = True
+    listens = begins_listening = True
+    #: What recording may cost before anything is heard (µs).
+    allowance = 0.0
 
     def __init__(self) -> None:
         #: How many programs there are of the same calls, for operands of other sizes or for other
@@ -69,11 +71,29 @@ class Policy:
         return True
 
 
+class AsAsked(Policy):
+    """Of a thread whose script asked for compilation, of what cannot be captured: calls are
+    recorded from the first on, and a piece is compiled at its second run, a limited number of them.
+    What has to be compiled after those, and what never recurs, is as `Policy` has it."""
+
+    begins_listening = False
+    allowance = 2e6
+    #: How many programs are compiled unbought.
+    _MOST = 32
+
+    def program(self, piece: DeferredPiece, inputs: list[Any], account: Account) -> Any:
+        is_free = account.bought < self._MOST and piece.task is None
+        if is_free and piece.runs > 1 and piece.priced(account).pays:
+            account.bought += 1
+            return piece.jitted(inputs)
+        return super().program(piece, inputs, account)
+
+
 class AtOnce(Policy):
     """Everything is recorded, and each piece is compiled at its first flush: for accelerators, and
     for tests."""
 
-    listens = False
+    listens = begins_listening = False
 
     def records_unknown(self, times: int) -> bool:
         return True
@@ -104,15 +124,14 @@ def _compiled(jitted: Any, avals: list[Any]) -> Any:
 
 
 current: Policy = Policy()
+ASKED = AsAsked()
 _BY_NAME = {"deferred": Policy, "deferred-at-once": AtOnce, "deferred-one-by-one": OneByOne}
 
 
-def choose(name: str) -> bool:
-    """Choose the policy that ``TORCHLIKE_EAGER`` names; return whether there is one."""
-    global current
-    if name in _BY_NAME:
-        current = _BY_NAME[name]()
-    return name in _BY_NAME
+def named(name: str) -> Policy | None:
+    """Return the policy that ``TORCHLIKE_EAGER`` names; None for that of calling at once."""
+    made = _BY_NAME.get(name)
+    return None if made is None else made()
 
 
 class _Tree:

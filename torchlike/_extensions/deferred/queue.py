@@ -64,7 +64,9 @@ class Queue:
         self._account = Account()
         self._listener = RecurrenceListener(self._account, self._begin_to_record)
         #: What is told of the thread's cells: this, or the listener while nothing is recorded.
-        self.watcher: Queue | RecurrenceListener = self._listener
+        begins = self._listener if policy.begins_listening else self
+        self.watcher: Queue | RecurrenceListener = begins
+        self._account.allowance = policy.allowance
         #: Flushes for which forms that are due wait for what they are part of.
         self._attempt = 0
         self._device: Any = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from torchlike._core import modes
+from torchlike._core import modes, tape
 from torchlike._extensions.deferred import policy
 from torchlike._extensions.deferred.queue import Queue
 from torchlike._runtime import pending
@@ -38,28 +38,60 @@ class deferred:
     """
 
     def __init__(self, mode: bool = True) -> None:
-        self._previous = modes.current.queue
-        _switch_to(None if not mode else self._previous or _made())
+        self._previous = modes.current.queue, _thread.said
+        _thread.said = mode
+        _switch_to(None if not mode else modes.current.queue or _made(policy.current))
 
     def __enter__(self) -> deferred:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _switch_to(self._previous)
+        queue, _thread.said = self._previous
+        _switch_to(queue)
 
 
 class _Thread(threading.local):
+    #: What `deferred` was last told; None where nobody has.
+    said: bool | None = None
     queue: Queue | None = None  # while nothing is deferred, too: what it has heard so far counts
 
 
 _thread = _Thread()
 
 
-def _made() -> Queue:
+def _made(by: policy.Policy) -> Queue:
     settings.ask_who_defers()
-    if _thread.queue is None or _thread.queue.policy is not policy.current:
-        _thread.queue = Queue(policy.current)
+    if _thread.queue is None or _thread.queue.policy is not by:
+        _thread.queue = Queue(by)
     return _thread.queue
+
+
+def begins_as_asked() -> bool:
+    """Return whether `defer_as_asked` would begin to defer: not where something is deferred, where
+    `deferred` or ``TORCHLIKE_EAGER`` has said what is to be, or within a backward pass."""
+    in_backward = modes.current.backward_pass is not None or tape.saving.hooks
+    return (
+        modes.current.queue is None and not in_backward and _thread.said is None and not EAGER.get()
+    )
+
+
+def defer_as_asked() -> None:
+    """Defer what this thread calls from now on, as it was to compile what cannot be captured."""
+    if begins_as_asked():
+        _switch_to(_made(policy.ASKED))
+
+
+def forget_asked() -> None:
+    """Call at once again what this thread defers because it was asked to compile it."""
+    if modes.current.queue is not None and modes.current.queue.policy is policy.ASKED:
+        _switch_to(None)
+
+
+def defer_everywhere(by: policy.Policy) -> None:
+    """Defer what this thread calls, and threads that have not begun yet."""
+    policy.current = by
+    modes.queue_of_thread.by(_of_thread)
+    _switch_to(_made(by))
 
 
 def _switch_to(queue: Queue | None) -> None:
@@ -72,7 +104,7 @@ def _switch_to(queue: Queue | None) -> None:
 
 
 def _of_thread() -> Queue | None:
-    return _made()
+    return _made(policy.current)
 
 
 def _before_fork() -> None:
@@ -93,9 +125,9 @@ at_import.FORKS.at_fork(before=_before_fork)
 
 
 def _as_the_environment_says() -> None:
-    if policy.choose(next(iter(EAGER.get()), DEFAULT)):
-        modes.queue_of_thread.by(_of_thread)
-        _switch_to(_made())
+    chosen = policy.named(next(iter(EAGER.get()), DEFAULT))
+    if chosen is not None:
+        defer_everywhere(chosen)
 
 
 _as_the_environment_says()

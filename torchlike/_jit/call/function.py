@@ -15,10 +15,9 @@ import jax
 
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
+from torchlike._extensions.deferred.switch import begins_as_asked, defer_as_asked, forget_asked
 from torchlike._jit.call.captured_program import CapturedProgram
-from torchlike._jit.call.fallback import ModuleFallback
 from torchlike._jit.call.programs import (
-    MOST_SIZES,
     ExecutionMode,
     ProgramCache,
     Ready,
@@ -65,6 +64,10 @@ _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 _Eagerly = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
+_DEFERRED = (
+    "\n  What this thread computes is deferred from now on: what recurs is compiled all the same "
+    "(see torchlike.deferred)."
+)
 _TOO_DEEP = "a list or dictionary that is nested too deeply was passed to a jitted function"
 
 
@@ -95,8 +98,6 @@ class JitFunction:
     tail_at = ""
     _whole: Any = None
     _tails: Mapping[str, Any] = types.MappingProxyType({})
-    #: The error where arguments choose no program.
-    without_key: type[Exception] = TypeError
 
     def __init__(
         self,
@@ -161,7 +162,6 @@ class JitFunction:
         self.fell_back: dict[Any, str] = {}
         #: The places that stand in the way, of which it was warned.
         self._reported: set[Any] = set()
-        self._module_fallback: ModuleFallback | None = None
         #: Whether the last call did.
         self.ran_eagerly = False
         functools.update_wrapper(self, fn, updated=())
@@ -202,7 +202,6 @@ class JitFunction:
             self._warm_up.clear()
         self.fell_back.clear()
         self._reported.clear()
-        self._module_fallback = None
         self._deferred = False
 
     def __reduce__(self) -> Any:
@@ -307,14 +306,14 @@ class JitFunction:
     def _eager_way(self, call: Call) -> _Eagerly | None:
         """Return the function that runs eagerly a call that no program fits; None where it is to be
         compiled."""
-        most = MOST_SIZES if self._tracer.is_part else _GIVE_UP_AFTER
-        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= most):
-            return self._call_by_modules
+        fell_back = self.fell_back
+        if fell_back and (call.key in fell_back or len(fell_back) >= _GIVE_UP_AFTER):
+            return self._call_deferred
         if (modes.current.warming and self._warm_up is not None) or not self._may_compile(call):
             return self._call_plainly
         may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
-        if may_fall_back and (why := self._cache.why_enough(call.key, self._tracer.is_part)):
-            self._report_once(self._fn, why, "is compiled no more")
+        if may_fall_back and (why := self._cache.why_enough(call.key)):
+            self._report_no_more(why)
             return self._call_plainly
         if self._kinds is not None and self._kinds.is_beyond(call):
             self._report_once(self._fn, "its recompile_limit is reached", "is compiled no more")
@@ -342,7 +341,7 @@ class JitFunction:
             return None, self._call_plainly
         except SharedOutside as why:
             self._fall_back(call.key, str(why))
-            return None, self._call_by_modules
+            return None, self._call_deferred
         except Opens:  # what makes state in a fresh object is called once for each
             return None, self._call_warming if self._fallback else self._call_again
         except JitCaptureError as error:
@@ -354,7 +353,7 @@ class JitFunction:
             if error.is_final or (error.is_final is None and self._fallback is None):
                 raise
             self._fall_back(call.key, error)
-            return None, self._call_by_modules
+            return None, self._call_deferred
         except PutOff as why:
             if why.is_large and self._warm_up is not None:
                 self._warm_up.put_off(call)
@@ -373,7 +372,7 @@ class JitFunction:
         is_again = type(self) is _WithTail
         if self._fallback is None or error.is_final or not (is_again or type(self) is JitFunction):
             return None
-        if not (vars(error).get("trains") and self._tracer.falls_back_whole):
+        if not (vars(error).get("trains") and self._tracer.falls_back):
             return None
         mark = f"{self._name}: tail {len(self._tails)}"
         whole = self._whole if is_again else self._fn
@@ -512,10 +511,10 @@ class JitFunction:
         if self._opened.refuse():
             return self._call_again(args, kwargs)
         if self._fallback is None:
-            raise self.without_key(str(why)) from None
+            raise TypeError(str(why)) from None
         if NoKey not in self.fell_back:
             self._fall_back(NoKey, str(why))
-        return self._call_by_modules(args, kwargs)
+        return self._call_deferred(args, kwargs)
 
     def _call_unseen(
         self, what: str, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -527,41 +526,17 @@ class JitFunction:
             raise JitCaptureError(f"{self._name} cannot be compiled: {why}") from error
         return self._call_without_key(NoKey(why), args, kwargs)
 
-    def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a call that cannot be compiled: eagerly, its modules compiled by themselves."""
-        self.ran_eagerly = True
-        return self._by_modules().run(self._fn, args, kwargs)
+    def _call_deferred(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run eagerly a call that cannot be compiled, and defer what its thread calls from now on:
+        what recurs, the backward pass and the optimizer's step among it, becomes programs."""
+        defer_as_asked()
+        return self._call_plainly(args, kwargs)
 
-    def _by_modules(self) -> ModuleFallback:
-        """Return what compiles by themselves the modules that run outside of a program."""
-        if self._module_fallback is None:
-            self._module_fallback = ModuleFallback(self._fn, self._part, self._report_once)
-        return self._module_fallback
-
-    def _report_once(self, module: Any, why: str, what: str = "runs eagerly from now on") -> None:
-        """Say once for a class of modules why its modules run eagerly, or are compiled no more."""
-        name = getattr(module, "__qualname__", type(module).__qualname__)
-        if (name, why) not in self._reported:
-            self._reported.add((name, why))
-            errors.warn_user(f"torchlike.jit: {name} {what}, because {why}")
-
-    def _part(self, module: Any) -> JitFunction:
-        """Make the compiled function of a module that a call in parts calls."""
-        part = JitFunction(
-            module,
-            fallback="eager",
-            warmup=self._options["warmup"],
-            heeds_stance=self._heeds_stance,
-            checks=self._options["checks"],
-        )
-        part._reported = self._reported
-        part.stand_alone()
-        return part
-
-    def stand_alone(self) -> None:
-        """Mark the function as that of a module that is compiled by itself, unasked: what its
-        backward pass does in Python is done when the script runs that."""
-        self._tracer.is_part = True
+    def _report_no_more(self, why: str) -> None:
+        """Say once why the function is compiled no more."""
+        if why not in self._reported:
+            self._reported.add(why)
+            errors.warn_user(f"torchlike.jit: {self._name} is compiled no more, because {why}")
 
     def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
         """Run a call while the stance is "force_eager": eagerly, unless the function does not heed
@@ -641,7 +616,7 @@ class JitFunction:
     ) -> Any:
         """Run eagerly a call whose body raised ``why`` while it was captured. Where it does not
         raise eagerly, calls like it are not captured again."""
-        result = self._call_by_modules(args, kwargs)
+        result = self._call_plainly(args, kwargs)
         if not self._opened.refuse():  # of a copy of an argument it may
             self._fall_back(key, why)
         return result
@@ -672,14 +647,15 @@ class JitFunction:
 
     def _fall_back(self, key: Any, why: str | JitCaptureError, place: str = "") -> None:
         """Run calls like this one eagerly from now on, and say so, once for each place in the
-        code that is in the way: other kinds of calls, and modules that are compiled by themselves
-        then, come to the same."""
+        code that is in the way: other kinds of calls come to the same."""
         self.fell_back[key] = str(why)
         place = place or getattr(why, "place", str(why))
         if place not in self._reported:
             self._reported.add(place)
+            deferred = _DEFERRED if begins_as_asked() else ""
             errors.warn_user(
                 f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
+                f"{deferred}"
             )
 
 
@@ -693,9 +669,7 @@ class _WithTail(JitFunction):
         if type(mark) is not str or mark not in self._tails:
             return found  # of a call that another thread began before the function was split
         tail, given = self._tails[mark], found[:-1]
-        if modes.current.__dict__["capture"] is not None:
-            return tail(*given)
-        return self._by_modules().run(tail, given, {})
+        return tail(*given)
 
 
 def _made_again(cls: type[JitFunction], fn: Any, options: dict[str, Any]) -> JitFunction:
@@ -728,3 +702,4 @@ def reset_all() -> None:
     """Forget every compiled program of every function."""
     for function in functions():
         function.reset()
+    forget_asked()

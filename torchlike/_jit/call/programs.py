@@ -29,10 +29,6 @@ MOST_OBJECTS = 8
 MOST_FORMS = 16
 #: So many sizes are compiled when they first come; see `ProgramCache._why_later`.
 MOST_AT_ONCE = 8
-#: So many sizes of the arguments of a module are compiled that nobody asked to compile, and so
-#: many programs for arguments of the same sizes.
-MOST_SIZES = 3
-MOST_STATES = 8
 
 
 class ProgramCache:
@@ -114,10 +110,9 @@ class ProgramCache:
             self._objects[alike] += 1
             self._sizes[without_sizes(alike, MODES_IN_KEY)] += 1
 
-    def why_enough(self, key: Any, is_part: bool) -> str:
+    def why_enough(self, key: Any) -> str:
         """Return why a call with a key, which no program fits, is not to be compiled: for objects
-        that are made anew for each call, and sizes that go on changing, soonest where nobody asked
-        to compile (``is_part``); "" where it may be."""
+        that are made anew for each call, and sizes that go on changing; "" where it may be."""
         of_key, alike = self.programs.get(key, ()), without_objects(key, MODES_IN_KEY)
         if not of_key and alike != key and self._objects[alike] >= MOST_OBJECTS:
             made = next(b[1].__qualname__ for a, b in zip(key, alike, strict=True) if a != b)
@@ -131,16 +126,7 @@ class ProgramCache:
                 "such calls run eagerly; a cache of a fixed size is compiled for once"
             )
         sizes = 0 if of_key else self._sizes[without_sizes(alike, MODES_IN_KEY)]
-        if not is_part:
-            return self._why_later(key, sizes) if sizes >= MOST_AT_ONCE else ""
-        if sizes >= MOST_SIZES:
-            return f"it was for {MOST_SIZES} sizes of its arguments, and at others it runs eagerly"
-        if len(of_key) >= MOST_STATES:
-            return (
-                f"it was {MOST_STATES} times for arguments of the same kind: something that it "
-                "reads goes on changing, and it runs eagerly where no program fits"
-            )
-        return ""
+        return self._why_later(key, sizes) if sizes >= MOST_AT_ONCE else ""
 
     def _why_later(self, key: Any, sizes: int) -> str:
         """Count a call of a new size where so many ``sizes`` were compiled, and return why it runs

@@ -123,12 +123,10 @@ class FunctionTracer:
         self.name = name
         self._numbers = numbers
         #: Whether prints are held back and records replayed, as `torch.compile` does.
-        self._falls_back = falls_back
+        self.falls_back = falls_back
         self._scripting = scripting
         #: Whether programs check values.
         self._checks = checks
-        #: Whether it is of a module that is compiled by itself, unasked.
-        self.is_part = False
         self.conversion = Conversion()
         self.traces = 0
         #: Whether a trace runs whose call is eager: what the body prints then is not told.
@@ -146,11 +144,6 @@ class FunctionTracer:
         self.movable: dict[Any, Any] = {}
         self._moving: dict[Any, Any] = {}
         self._refused: set[Any] = set()
-
-    @property
-    def falls_back_whole(self) -> bool:
-        """Whether calls that cannot be compiled run eagerly, of a function that was asked for."""
-        return self._falls_back and not self.is_part
 
     def take_head(self, head: Callable[..., Any]) -> None:
         """Trace the head of the function from now on, which is split (see ``tail``)."""
@@ -188,7 +181,7 @@ class FunctionTracer:
         if run.numbers.static:
             self._numbers.refuse(call.structure, run.numbers.static_arguments)
             self._refused.update(map(key_of, run.numbers.static_places))
-        if self._falls_back:
+        if self.falls_back:
             results.prints = capture.prints.effect()
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in call.leaves]
         if not run.numbers.places:  # a second trace would find other numbers there
@@ -214,12 +207,9 @@ class FunctionTracer:
             opened, made = self._opened, run.makes_lazily()
             if opened is not None and made and opened.add_changed(call.leaves, made):
                 return Opens()
-            may_grow = self._falls_back and self._numbers.dynamic is not False
+            may_grow = self.falls_back and self._numbers.dynamic is not False
             if may_grow and (run.copies.grow() or self._counts(call, run)):
                 return Grows()
-            results = run.results
-            if self.is_part and not (results.cacheable or results.changes_structure):
-                return JitCaptureError(results.why_not)  # nobody asked to compile it for one call
         return PutOff() if self._is_of_first_gradients(call, run) else None
 
     def _counts(self, call: Call, run: Tracing) -> bool:
@@ -236,7 +226,7 @@ class FunctionTracer:
         leaves without the gradients that it leaves them."""
         results = run.results
         if (
-            not (self.falls_back_whole and results.cacheable)
+            not (self.falls_back and results.cacheable)
             or (self._is_silent and self._most == math.inf)
             or run.capture.per_call.unrepeatable
             or call.key in self._put_off
@@ -264,7 +254,7 @@ class FunctionTracer:
         try:
             found = self.trace(call.tensors, call.leaves, call.structure, ())
         except Exception as error:
-            if not self._falls_back or isinstance(error, JitCaptureError):
+            if not self.falls_back or isinstance(error, JitCaptureError):
                 raise
             raise BodyRaised(f"{type(error).__name__}: {error}") from error
         self._numbers.refuse(call.structure, call.traced)
@@ -319,7 +309,7 @@ class FunctionTracer:
                         continue
                     if isinstance(error, JitCaptureError) and self.conversion.extend(error):
                         continue
-                    if self._is_silent and not self._falls_back:
+                    if self._is_silent and not self.falls_back:
                         run.capture.prints.let_out()  # the body does not run again
                     raise
                 reached = run.arguments_that_are_state()
@@ -336,10 +326,9 @@ class FunctionTracer:
         """Prepare a capture of the function, not begun yet."""
         run = Tracing(self._fn, self.name, *what)
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
-        run.capture.is_part = self.is_part
         run.gives_objects = self._is_head
-        run.replays, run.only_records = self._falls_back, self.is_part
-        run.capture.prints.is_deferring = self._falls_back
+        run.replays = self.falls_back
+        run.capture.prints.is_deferring = self.falls_back
         run.capture.prints.silent = self._is_silent
         if not self.conversion.active:  # loops on values, which run eagerly for who knows how long
             run.capture.most = self._most
@@ -382,7 +371,7 @@ class FunctionTracer:
 
     def say_recorded(self, run: Tracing) -> None:
         """Say, once for each, that what the body counts or logs it does once per compile."""
-        if self._falls_back:
+        if self.falls_back:
             return
         new = [label for label in run.records if label not in self._recorded]
         self._recorded.update(new)

@@ -17,7 +17,6 @@ report to the capture (`RunningCapture` is what they know of it), and it hands o
 from __future__ import annotations
 
 import math
-import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -93,8 +92,6 @@ class Capture:
         self.name = name
         #: Whether ``torch.jit.is_scripting()`` is to say yes.
         self.scripting = False
-        #: Whether it is of a module that is compiled by itself, unasked.
-        self.is_part = False
         #: Whether it is another trace of what was compiled, for create_graph outside (see double).
         self.is_retraced = False
         #: Whether checks of values become a part of the program, and whether one has.
@@ -245,16 +242,6 @@ class Capture:
     def module_made(self, module: Any) -> None:
         """Record that a module is being made."""
         self.made_modules.add(id(module))
-
-    def graph_asked(self) -> None:
-        """Refuse a look into the graph (JitCaptureError) where it is the user's code, which may go
-        on to do so outside of the module that is compiled by itself."""
-        asking = str(sys._getframe(2).f_globals.get("__name__"))
-        if asking.partition(".")[0] != "torchlike":
-            self.refuse(
-                "grad_fn in a module that is compiled by itself",
-                "a function that is compiled together with its backward pass",
-            )
 
     def retains_grad_seen(self, t: Tensor) -> None:
         """Record whether a tensor that is asked keeps its gradient: a guard where it is from

@@ -73,7 +73,6 @@ class ChangesOutside:
         self._capture = capture
         self._observer = capture.observer
         self._numbers = numbers
-        self._only_records = False
         self.changes: list[Change] = []
         #: Numbers that a later call may find changed: their places by key.
         self.movable: dict[Any, Any] = {}
@@ -84,19 +83,16 @@ class ChangesOutside:
         self._holds: Counter[int] = Counter()
         self._leaves: set[int] = set()
 
-    def collect(self, only_records: bool) -> None:
-        """Find what was changed, once the body has returned: all of it, or (``only_records``) what
-        is only counted and logged."""
-        self._only_records = only_records
+    def collect(self) -> None:
+        """Find what was changed, once the body has returned."""
         if not self._observer.weak:
             self._holds, self._leaves = self._held(), self._left()
             # Those of all attributes first, while the guards of each are there.
             for guard in sorted(self._observer.changes(), key=_is_of_each):
                 self._collect(guard)
             self._collect_attributes()
-            if not only_records:
-                self._settle_moved()
-                self._set_apart()
+            self._settle_moved()
+            self._set_apart()
         self._settle_numbers()
         slots = self._capture.bindings.slots.values()
         moved = [slot.initial for slot in slots if isinstance(slot, PlaceSlot)]
@@ -239,7 +235,7 @@ class ChangesOutside:
             self._items(guard)
         elif type(guard) is EntriesGuard and is_table(guard.owner):
             self._entries(guard)  # type: ignore[arg-type]
-        elif type(guard) is AttributesGuard and not self._only_records:
+        elif type(guard) is AttributesGuard:
             self._names(guard)
 
     def _names(self, guard: AttributesGuard) -> None:
@@ -264,8 +260,6 @@ class ChangesOutside:
         if key_of(guard) in self._numbers:
             guard.value = self._numbers[key_of(guard)][1]  # type: ignore[attr-defined]
             observer.release(guard)
-        elif change is None and self._only_records:
-            return
         elif change is not None or (not isinstance(before, Tensor) and observer.only_binds(guard)):
             observer.release(guard)
         elif self._is_form(before, guard.now()):
@@ -289,7 +283,7 @@ class ChangesOutside:
     def _items(self, guard: ItemsGuard) -> None:
         observer, owner, before = self._observer, guard.owner, list(guard.items)
         now, n = list(owner), len(guard.items)
-        if observer.is_record(guard, not self._only_records) and not observer.adds_in_front():
+        if observer.is_record(guard, True) and not observer.adds_in_front():
             if type(owner) is set:
                 new = [x for x in owner if x not in before]
                 instead = HoldsGuard(before, guard.label)
@@ -302,8 +296,6 @@ class ChangesOutside:
                 observer.forget_way(guard.label)
                 self._add(guard, Adding(owner, now[n:]))
                 return
-        if self._only_records:
-            return
         apart: dict[Any, Any] = {}
         if type(owner) is not set:
             later = [*now, *[MISSING] * len(before)]
@@ -316,7 +308,7 @@ class ChangesOutside:
     def _entries(self, guard: EntriesGuard) -> None:
         owner, before = guard.owner, guard.items
         change = Entering(owner, before)
-        if self._only_records or not all(map(self._is_plain_key, change.keys)):
+        if not all(map(self._is_plain_key, change.keys)):
             return
         if change.only_writes and self._observer.is_record(guard, True):
             self._release(guard, SomeEntriesGuard(guard, change.keys, True))
@@ -444,8 +436,6 @@ class ChangesOutside:
             if type(before) is int and type(now) is int and counts:
                 change = Counting(place, now - before)
                 bindings.released.add(key)
-            elif self._only_records:
-                continue
             elif self._is_form(before, now):
                 self._input(place, before)
                 self._may_move(place, before, now)

@@ -180,7 +180,7 @@ def _comparable(boundary: Sequence[Any]) -> list[Any]:
 class CompiledNode(Node):
     """A whole jitted call as one node of the tape: its backward is a second executable."""
 
-    __slots__ = ("call", "program", "replay", "residuals")
+    __slots__ = ("call", "program", "residuals")
 
     def __init__(self, program: Any, edges: list[Edge | None], residuals: Any, call: Any) -> None:
         super().__init__("CompiledBackward", edges)
@@ -188,8 +188,6 @@ class CompiledNode(Node):
         #: What the call ran on, for create_graph.
         self.call = call
         self.residuals = residuals
-        #: Replaces it by eager operations, where that can be done (see ``call/fallback.py``).
-        self.replay: Any = None
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -240,7 +238,7 @@ class CompiledNode(Node):
             )
 
     def release(self) -> None:
-        self.residuals = self.call = self.replay = None
+        self.residuals = self.call = None
 
 
 class PackedCompiledNode(CompiledNode):

@@ -66,8 +66,8 @@ class Tracing:
       modes_left: the modes that the body left set, where it changed any.
       records: plain values that the body only recorded something in, once per compile.
       outside: what the body changes of Python's objects, for each call to make again.
-      replays, only_records, gives_objects: whether it does, and whether only what is counted and
-        logged; whether objects that were there before are returned as they are and not as copies.
+      replays, gives_objects: whether it does; whether objects that were there before are returned
+        as they are and not as copies.
       offsets: the tensors among the arguments whose place in their base is traced, and the arrays
         that stand for its numbers.
     """
@@ -112,7 +112,7 @@ class Tracing:
         roots = {i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)}
         self.numbers = Table(roots, [place for place, _ in self._moving.values()])
         self.outside = ChangesOutside(self.capture, self._moving)
-        self.replays = self.only_records = self.gives_objects = False
+        self.replays = self.gives_objects = False
         self.offsets = offsets_among(leaves, traced)
         if not self.offsets.isdisjoint(as_themselves):
             raise OffsetNeeded  # an argument as itself is where it is
@@ -283,7 +283,7 @@ class Tracing:
             self.capture.refused.end_refused()
             observer.settle()
             if self.replays:
-                observer.unseen(self.outside.collect, self.only_records)
+                observer.unseen(self.outside.collect)
             leaves, structure = self._flattened(result)
             del result
             if changed := before.changed():
@@ -611,9 +611,7 @@ class Tracing:
         otherwise."""
         found: set[int] = set()
         for g in self.capture.observer.changes():
-            if self.only_records:
-                is_new = True
-            elif type(g) is NameGuard and g.owner is not g.space:
+            if type(g) is NameGuard and g.owner is not g.space:
                 is_new = g.before() is None or g.before() is MISSING
             else:
                 is_new = type(g) is ItemsGuard and not g.items

@@ -74,13 +74,12 @@ RECORDERS = DeclaredPatch(
     "recorders",
     "Methods of PyTorch's and torchlike's classes and of your modules; a listed number of "
     "environment variables and file descriptor 2 for a moment; modules as they are imported",
-    when="`torchlike compare`, `torchlike plan`, `TORCHLIKE_COMPILE=modules`",
-    why="what a program computes is recorded, or compiled, without a change to it",
+    when="`torchlike compare`, `torchlike plan`",
+    why="what a program computes is recorded without a change to it",
     files=(
         "porting/record_torch.py",
         "porting/record_torchlike.py",
         "porting/recorder.py",
-        "porting/module_compiler.py",
         "porting/whole_step.py",
         "porting/divergence/programs.py",
         "porting/divergence/tracer.py",

@@ -149,13 +149,7 @@ class Module(StateDicts, Hooks, Conversions):
         watcher = modes.current.watcher
         if watcher is not None:
             watcher.enter_module(self)
-        if watcher is not None and not watcher.is_eager:
-            pass
-        elif (fallback := modes.current.module_fallback) is not None and (
-            (compiled := fallback.compiled(self)) is not None
-        ):
-            return fallback.call(compiled, args, kwargs)
-        elif self._compiled_call_impl is not None:
+        if self._compiled_call_impl is not None and (watcher is None or watcher.is_eager):
             forward = self._compiled_call_impl
         if (
             self._forward_pre_hooks
@@ -166,10 +160,6 @@ class Module(StateDicts, Hooks, Conversions):
         ):
             return hooks.call(self, forward, args, kwargs)
         return forward(*args, **kwargs)
-
-    def _is_worth_compiling(self) -> bool:
-        """Return whether a call takes more than an op or two, as far as can be told without one."""
-        return bool(self._modules) or not type(self).__module__.startswith("torchlike.nn.")
 
     def compile(self, *, fullgraph: Any = False, dynamic: Any = None, **options: Any) -> None:
         """Compile ``forward`` in place, with ``torch.compile``'s arguments; hooks run around it as

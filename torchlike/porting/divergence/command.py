@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from torchlike._runtime import whole_files
-from torchlike.porting.compare import EAGER, MARKED, MODULES, TORCH, RunFailedError, Setup, record
+from torchlike.porting.compare import EAGER, MARKED, TORCH, RunFailedError, Setup, record
 from torchlike.porting.divergence import narrowing
 from torchlike.porting.divergence.comparing import Comparison, Divergence
 from torchlike.porting.divergence.observe import OPTION
@@ -22,6 +22,9 @@ from torchlike.porting.shim.environment import has_pytorch
 #: Exit codes: a difference was found; the runs could not be compared.
 DIFFERENT = 3
 NOT_COMPARED = 2
+
+_AT_ONCE = {"TORCHLIKE_COMPILE": "off", "TORCHLIKE_EAGER": "deferred-at-once"}
+_DEFERRED = Setup("deferred", (), _AT_ONCE)
 
 UNSEEDED = (
     "Each run drew its own random numbers: call torch.manual_seed() at the script's begin, and "
@@ -128,16 +131,16 @@ def run(
 
 def _compiled(eager: dict[str, Any], steps: int, script: list[str], console: Console) -> _Way:
     """Return the compiled run of a script: what it marks, or the function that is a whole step, or
-    each module that it calls."""
+    what comes between two values that are asked for."""
     step = eager["step_function"]
-    by_modules = _Way(replace(MODULES, command=_COMMAND))
-    ways = [by_modules]
+    deferred = _Way(replace(_DEFERRED, command=_COMMAND))
+    ways = [deferred]
     if eager["marked"]:
         ways = [_Way(replace(MARKED, command=_COMMAND))]
     elif step is not None and step["file"] == eager["script_file"]:
         label = f"{step['name']} compiled"
         way = _Way(replace(MARKED, label=label, command=_COMMAND), {"whole_step": step["line"]})
-        ways = [way, by_modules]
+        ways = [way, deferred]
     for way in ways:
         console.rule(way.setup.label)
         way.seen = way.run({"steps": steps}, script)

@@ -16,6 +16,7 @@ import torchlike
 from torchlike._core import modes
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.call.tracer import FunctionTracer
+from torchlike._runtime.first_calls.statistics import compiled_pieces
 from torchlike.porting.divergence.scope import EventScope
 from torchlike.porting.divergence.watch import EventWatch
 from torchlike.tensor import Tensor
@@ -87,7 +88,13 @@ def see(watch: EventWatch) -> Callable[[], None]:
         with watch.around_compiled():
             return original(function, *args, **kwargs)
 
+    before = len(compiled_pieces)
+
+    def count_pieces() -> None:
+        watch.programs += len(compiled_pieces) - before
+
     undo = [
+        count_pieces,
         _exchange(FunctionTracer, "_tracing", traced),
         _exchange(JitFunction, "_run", ran),
         _exchange(JitFunction, "_first_run", ran),
