@@ -159,6 +159,9 @@ class StandIn:
     def check_data(self, written: bool = False) -> None:
         """Refuse ``.data`` within a transform, where it cannot be had, or ``written``."""
 
+    def check_copied(self, target: Tensor, source: Tensor) -> None:
+        """Refuse to copy a tensor that holds it into one that holds an array."""
+
     def shown(self, t: Tensor) -> str | None:
         """Return the text of a tensor that holds it; None where that is printed as others are."""
         return None
