@@ -2661,7 +2661,8 @@ def trapz(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor
 ``dx``."""
 
 def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False, *, out: Any = None) -> Any:
-    """Return the solution of a triangular system, and the coefficients: a named pair."""
+    """Return the solution of a triangular system, and the coefficients: a named pair. Of a sparse
+matrix, in compressed rows, no coefficients are copied."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Return the lower triangle of matrices: zero above ``diagonal``."""

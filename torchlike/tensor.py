@@ -480,6 +480,8 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
+        if modes.current.levels and type(self._storage.cell) in KINDS:
+            self._storage.cell.check_data(written=True)
         modes.running_capture().data_write(self, value)
         old, storage, view = self._storage, value._storage, value._view
         if old.is_placed and not storage.is_placed and old.shape == value.shape:

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,12 @@ def test_same_losses_on_pytorch(name):
     pytest.importorskip("torch")
     expected = GOLDEN[name] if name in GOLDEN else losses(run_on_torchlike(name))
     assert_same(losses(run_on_torch(name)), expected)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")
+def test_a_kernel_in_cpp():
+    """It compares itself with ``silu``, eagerly and compiled."""
+    said = run("cpp/swish").splitlines()
+    gradients = [line.partition("tensor")[2] for line in said[:2]]
+    assert gradients[0] == gradients[1] != ""

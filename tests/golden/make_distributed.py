@@ -17,6 +17,7 @@ FILES = (
     "collective_cases.py",
     "pipelining_cases.py",
     "sharded_cases.py",
+    "state_dict_cases.py",
     "training_cases.py",
     "two_dimensional_cases.py",
 )

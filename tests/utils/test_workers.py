@@ -1,6 +1,7 @@
 """DataLoader's worker processes: what they do, how they fail, and that nothing of them is left."""
 
 import contextlib
+import multiprocessing
 import os
 import pickle
 import signal
@@ -164,6 +165,25 @@ def test_a_shared_tensor_is_seen_on_both_sides():
 
     assert loaded(Counting()) == IN_ORDER
     assert counts.tolist() == list(range(20))
+
+
+class Counted(Dataset):
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, i):
+        self.seen.append(i)
+        return i
+
+
+def test_a_manager_of_the_dataset_knows_the_workers():
+    with multiprocessing.Manager() as manager:
+        seen = manager.list()
+        assert [b.item() for b in DataLoader(Counted(seen), num_workers=1)] == [0, 1, 2]
+        assert list(seen) == [0, 1, 2]
 
 
 def test_other_memory_of_the_dataset_is_each_workers_own():

@@ -53,10 +53,10 @@ _INDUCTOR = Gap("XLA compiles, not the Inductor", "torchlike.jit on the GraphMod
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap(
     "C++ and CUDA sources are not compiled",
-    "torch.library.custom_op in Python, or torchlike.from_jax_function with jax.ffi and Pallas",
+    "torch.library.custom_op in Python, or torchlike.from_jax_function with jax.ffi (examples/cpp) "
+    "and Pallas",
 )
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
-_ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _QUANT = Gap(
     "eager-mode quantization of modules is not there",
     "torchao (quantize_ and its QAT), "
@@ -104,7 +104,6 @@ GAPS: dict[str, dict[str, Gap]] = {
             _QUANTIZED,
         ),
         "_scaled_grouped_mm": _FP8,
-        "PyTorchFileReader": _ARCHIVE,
         "_nested_tensor_from_mask": _NESTED,
         "_nested_view_from_buffer": _NESTED,
         "_sparse_semi_structured_linear": _SPARSE,

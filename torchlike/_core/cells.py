@@ -161,8 +161,11 @@ class StandIn:
         """Return what becomes a leaf's ``.grad`` of a gradient of this kind."""
         return self
 
-    def check_data(self) -> None:
-        """Refuse ``.data`` within a transform, where it cannot be had."""
+    def check_data(self, written: bool = False) -> None:
+        """Refuse ``.data`` within a transform, where it cannot be had, or ``written``."""
+
+    def check_copied(self, target: Tensor, source: Tensor) -> None:
+        """Refuse to copy a tensor that holds it into one that holds an array."""
 
     def shown(self, t: Tensor) -> str | None:
         """Return the text of a tensor that holds it; None where that is printed as others are."""

@@ -1797,7 +1797,8 @@ jit, NotImplementedError under make_fx."""
         """Apply ``transpose`` in place: this tensor's geometry changes, its memory does not."""
 
     def triangular_solve(self, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False, *, out: Any = None) -> Any:
-        """Return the solution of a triangular system, and the coefficients: a named pair."""
+        """Return the solution of a triangular system, and the coefficients: a named pair. Of a sparse
+matrix, in compressed rows, no coefficients are copied."""
 
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """Return the lower triangle of matrices: zero above ``diagonal``."""

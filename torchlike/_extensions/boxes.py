@@ -199,7 +199,11 @@ class Batched(Box):
         super().__init__(level, value, shape[1:] if batched else shape, value.dtype.numpy)
         self.batched = batched
 
-    def check_data(self) -> None:
+    def check_data(self, written: bool = False) -> None:
+        if written:
+            raise RuntimeError(
+                "mutating directly with `.data` under vmap transform is not allowed."
+            )
         if self.batched:
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
 

@@ -88,6 +88,12 @@ class SparseArray(_Sparse):
     def __reduce__(self) -> tuple[Any, ...]:
         return SparseArray, (self.at, self.held, self.shape, self.coalesced)
 
+    def check_copied(self, target: Any, source: Any) -> None:
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{target.type()} and src type = {source.type()}"
+        )
+
     def parts(self) -> tuple[Any, Any]:
         """Return the arrays of indices and values."""
         return self.at._read(), self.held._read()
@@ -140,6 +146,11 @@ class CompressedArray(_Sparse):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompressedArray, (*self.tensors(), self.shape, self.layout)
+
+    def check_copied(self, target: Any, source: Any) -> None:
+        raise RuntimeError(
+            "copy_sparse_compressed_ expected sparse compressed tensor layout but got Strided"
+        )
 
     def tensors(self) -> tuple[Any, ...]:
         """Return the tensors of which the array consists."""

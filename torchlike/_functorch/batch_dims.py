@@ -8,6 +8,7 @@ from torchlike._core import modes, views
 from torchlike._core.dispatch.record import snapshot
 from torchlike._core.storage import Storage
 from torchlike._extensions.boxes import Batched, Mapped
+from torchlike._functorch.views_of_all import view_of_all
 from torchlike.tensor import Tensor, wrap
 
 
@@ -96,11 +97,14 @@ def whole(level: Any, tensor: Tensor) -> Tensor:
 
 def _given_back(level: Mapped, tensor: Tensor) -> tuple[Tensor, int] | None:
     """Return the tensor that the ``vmap`` maps over and its mapped dimension, where a result is an
-    example of that itself: as in PyTorch the two share memory. None for other results."""
-    if tensor._view is None:
-        for user, dim, inside in level.entered:
-            if inside._storage is tensor._storage:
+    example of that itself, or the same view of all examples: as in PyTorch they share memory. None
+    for other results."""
+    for user, dim, inside in level.entered:
+        if inside._storage is tensor._storage:
+            if tensor._view is None:
                 return user, dim
+            found = view_of_all(user.movedim(dim, 0), tensor._view)
+            return None if found is None else (found, 0)
     return None
 
 

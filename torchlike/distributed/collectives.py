@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from torchlike._core import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import collective_kernels, host_exchange
-from torchlike.distributed.groups import ProcessGroup, member, root
+from torchlike.distributed.groups import ProcessGroup, gloo, member, root
 from torchlike.distributed.programs import finished, may_donate, run
 from torchlike.distributed.reductions import ReduceOp, check
 from torchlike.distributed.works import Work
@@ -43,7 +43,11 @@ def _array(tensor: Tensor, what: str) -> jax.Array:
     if tensor.is_sparse or tensor.is_meta:
         kind = "sparse" if tensor.is_sparse else "meta"
         raise NotImplementedError(f"{what}: a {kind} tensor. Use instead: its dense values")
-    return tensor._read()
+    array = tensor._read()
+    if tensor._storage.is_ordinary and len(getattr(array, "devices", set)()) > 1:
+        # A plain tensor that a program over a mesh has written: each process has all of it.
+        return array.addressable_data(0)
+    return array
 
 
 def _put(tensor: Tensor, array: Any) -> None:
@@ -53,16 +57,21 @@ def _put(tensor: Tensor, array: Any) -> None:
 
 
 def _same(tensors: Sequence[Tensor], like: Tensor, what: str) -> None:
-    """Raise RuntimeError unless all have the dtype and shape of one."""
+    """Raise ValueError unless all have the dtype of one, RuntimeError where shapes differ."""
     for i, t in enumerate(tensors):
         _tensor(t, "tensor_list")
+        if t.dtype is not like.dtype and not (t.is_complex() or like.is_complex()):
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {t.dtype} and  {like.dtype}"
+            )
         if t.dtype is not like.dtype:
             raise RuntimeError(
-                f"{what}: invalid tensor type at index {i} (expected {like.dtype}, got {t.dtype})"
+                f"{gloo(what)}: invalid tensor type at index {i} (expected {like.dtype}, got "
+                f"{t.dtype})"
             )
         if t.shape != like.shape:
             raise RuntimeError(
-                f"{what}: invalid tensor size at index {i} (expected "
+                f"{gloo(what)}: invalid tensor size at index {i} (expected "
                 f"({', '.join(map(str, like.shape))}), got ({', '.join(map(str, t.shape))}))"
             )
 
@@ -71,8 +80,13 @@ def _of_length(tensors: Any, size: int, what: str, which: str) -> Sequence[Tenso
     if not isinstance(tensors, Sequence):
         raise TypeError(f"{what}: expected a list of tensors, got {type(tensors)}")
     if len(tensors) != size:
+        if what in ("gather", "scatter"):
+            raise RuntimeError(
+                f"{gloo(what)}: Incorrect {which} list size {len(tensors)}. {which.capitalize()} "
+                f"list size should be {size}, same as size of the process group."
+            )
         raise RuntimeError(
-            f"{what}: invalid {which} tensor list at index 0 (expected length "
+            f"{gloo(what)}: invalid {which} tensor list at index 0 (expected length "
             f"{size}, got {len(tensors)})"
         )
     return tensors
@@ -99,11 +113,12 @@ def _move(target: Any, source: Any, what: str) -> None:
     _tensor(source, "input")
     if target.dtype is not source.dtype:
         raise RuntimeError(
-            f"{what}: invalid tensor type (expected {source.dtype}, got {target.dtype})"
+            f"{gloo(what)}: invalid tensor type (expected {source.dtype}, got {target.dtype})"
         )
     if target.numel() != source.numel():
         raise RuntimeError(
-            f"{what}: invalid tensor size at index 0 (expected ({', '.join(map(str, source.shape))}"
+            f"{gloo(what)}: invalid tensor size at index 0 (expected "
+            f"({', '.join(map(str, source.shape))}"
             f"), got ({', '.join(map(str, target.shape))}))"
         )
     target.copy_(source.reshape(target.shape))

@@ -201,7 +201,7 @@ def init_process_group(
         raise AssertionError("Cannot specify both init_method and store.")
     limit = default_pg_timeout if timeout is None else timeout
     if not isinstance(limit, timedelta):
-        raise TypeError(f"timeout must be a datetime.timedelta, not {type(limit).__name__}")
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {limit}")
     found, rank, world_size = find(init_method, rank, world_size, store, limit)
     World.groups, World.made = {}, 0
     if world_size > 1:
@@ -371,9 +371,11 @@ def new_group(
             "the new group's world size should be less or equal to the world size set by "
             "init_process_group"
         )
-    if any(not 0 <= r < world.size() for r in chosen):
+    outside = next((r for r in chosen if not 0 <= r < world.size()), None)
+    if outside is not None:
         raise ValueError(
-            "The new group's rank should be within the world_size set by init_process_group"
+            f"Rank {outside} is out of range. Valid ranks are 0 to {world.size() - 1} "
+            f"(world_size={world.size()})"
         )
     if use_local_synchronization and len(chosen) < world.size():
         raise NotImplementedError(
@@ -386,6 +388,11 @@ def new_group(
     )
 
 
+def gloo(what: str) -> str:
+    """Return how PyTorch's gloo names a collective in its errors."""
+    return f"ProcessGroupGloo::{what}"
+
+
 def root(
     group: ProcessGroup, rank: int | None, group_rank: int | None, what: str, name: str
 ) -> int:
@@ -396,13 +403,13 @@ def root(
         raise ValueError(f"Can't specify both {name} and group_{name}")
     if group_rank is not None:
         if not 0 <= group_rank < group.size():
-            raise RuntimeError(f"{what}: invalid root rank: {group_rank}")
+            raise RuntimeError(f"{gloo(what)}: invalid root rank: {group_rank}")
         return group_rank
     if rank is None:
         return 0
     if rank not in group.ranks:
         if group is GroupMember.WORLD:
-            raise RuntimeError(f"{what}: invalid root rank: {rank}")
+            raise RuntimeError(f"{gloo(what)}: invalid root rank: {rank}")
         raise ValueError(f"Global rank {rank} is not part of group {group}")
     return group.ranks.index(rank)
 

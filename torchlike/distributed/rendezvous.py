@@ -73,14 +73,15 @@ def find(
     """Find the store, this process' rank and the number of processes.
 
     Raises:
-        ValueError: the environment lacks what is not given, a rank is not in the world, or the
-            address is of a kind that is not known.
+        ValueError: the environment lacks what is not given, or a rank is not in the world.
+        AssertionError: a store is given without the rank or the size of the world.
+        RuntimeError: the address is of a kind that is not known.
     """
     if store is not None:
         if world_size <= 0:
-            raise ValueError("world_size must be positive if using store")
+            raise AssertionError("world_size must be positive if using store")
         if rank < 0:
-            raise ValueError("rank must be non-negative if using store")
+            raise AssertionError("rank must be non-negative if using store")
         _check_rank(rank, world_size)
         return store, rank, world_size
     method = "env://" if init_method is None else init_method
@@ -95,9 +96,9 @@ def find(
         rank = rank if rank >= 0 else int(_variable("RANK"))
         world_size = world_size if world_size >= 0 else int(_variable("WORLD_SIZE"))
         _check_rank(rank, world_size)
+        host, port = _variable("MASTER_ADDR"), int(_variable("MASTER_PORT"))
         if world_size == 1:
             return HashStore(), rank, world_size
-        host, port = _variable("MASTER_ADDR"), int(_variable("MASTER_PORT"))
         return _by_tcp(host, port, rank, world_size, timeout), rank, world_size
     said = {name: values[0] for name, values in parse_qs(kind.query).items()}
     rank = int(said.get("rank", rank))

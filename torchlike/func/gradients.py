@@ -217,13 +217,17 @@ def replaced(args: Sequence[Any], argnums: Any, values: Any) -> list[Any]:
 
 
 def split_aux(output: Any, has_aux: Any, what: str) -> tuple[Any, Any]:
-    """Return ``(output, aux)`` of a function that gives both, and (output, None) of others."""
+    """Return ``(output, aux)`` of a function that gives both, and (output, None) of others.
+    RuntimeError for what is no tensor in ``aux``."""
     if not has_aux:
         return output, None
     if not (isinstance(output, tuple) and len(output) == 2):
         raise RuntimeError(
             f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True"
         )
+    for leaf in trees.leaves(output[1]):
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
     return output
 
 

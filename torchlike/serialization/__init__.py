@@ -21,8 +21,13 @@ from torchlike.serialization.allowed import (
     get_safe_globals,
     safe_globals,
 )
+from torchlike.serialization.archives import (
+    _is_zipfile,
+    _open_zipfile_reader,
+    _open_zipfile_writer,
+)
 from torchlike.serialization.load import load
-from torchlike.serialization.locations import default_restore_location
+from torchlike.serialization.locations import default_restore_location, location_tag
 from torchlike.serialization.options import (
     LoadEndianness,
     get_crc32_options,
@@ -54,6 +59,7 @@ __all__ = [
     "get_unsafe_globals_in_checkpoint",
     "load",
     "load_safetensors",
+    "location_tag",
     "safe_globals",
     "save",
     "save_safetensors",

@@ -20,6 +20,7 @@ from torchlike._core import errors
 from torchlike._runtime.mapped_files import map_file
 from torchlike.serialization import legacy
 from torchlike.serialization.allowed import global_name, user_globals
+from torchlike.serialization.archives import _is_zipfile
 from torchlike.serialization.damage import damaged, reading
 from torchlike.serialization.options import SHARED, get_default_mmap_options
 from torchlike.serialization.safe import load_safetensors
@@ -96,14 +97,6 @@ def _weights_only(given: Any, pickle_module: Any) -> Any:
         )
         return False
     return pickle_module is None if given is None else given
-
-
-def is_zip(file: Any) -> bool:
-    """Return whether a zip archive begins where ``file`` stands, and the file stays there."""
-    start = file.tell()
-    head = file.read(4)
-    file.seek(start)
-    return head == b"PK\x03\x04"
 
 
 def _no_checkpoint(content: Any, weights_only: Any) -> Exception:
@@ -238,7 +231,7 @@ def _load(
         seek(start)
     except (AttributeError, io.UnsupportedOperation) as error:
         raise type(error)(f"{error}. {_SEEKABLE}") from error
-    if mmap and (old or not is_zip(f)):
+    if mmap and (old or not _is_zipfile(f)):
         named = f"{given}, " if isinstance(given, str) else ""
         raise RuntimeError(
             f"mmap can only be used with files saved with `torch.save({named}"
@@ -247,7 +240,7 @@ def _load(
         )
     if mmap and not isinstance(given, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    if not old and not is_zip(f):
+    if not old and not _is_zipfile(f):
         raise _no_checkpoint(f.read(), weights_only)
     region = reading(given)
 

@@ -7,6 +7,12 @@ from typing import Any
 from torchlike._core import devices
 
 
+def location_tag(storage: Any) -> str:
+    """Return how a checkpoint names the device of a storage: "cpu", "cuda:0", "meta"."""
+    place = storage.device
+    return place.type if place.index is None else f"{place.type}:{place.index}"
+
+
 def default_restore_location(storage: Any, location: str) -> Any:
     """Move a storage to the device that ``location`` names ("cpu", "cuda:0", "meta"), and return
     it.

@@ -13,6 +13,7 @@ from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes, layouts, views
 from torchlike._core.storage import Storage
 from torchlike._core.views import View, step
+from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._ops.aten.subclasses import _make_wrapper_subclass
 from torchlike._ops.creation.filled import empty_strided
@@ -132,7 +133,8 @@ def _on_memory(
     order = views.dense_order(size, stride)
     whole = views.dense_strides(size, order) == stride and offset == 0
     fresh = len(cell.shape) == 1 and cell.version == 0 and cell.dtype == dtype.numpy
-    if not (whole and fresh and cell.size == math.prod(size)):
+    without_values = type(cell.cell) is MetaArray
+    if without_values or not (whole and fresh and cell.size == math.prod(size)):
         return _seen(cell, dtype, size, stride, offset)
     t = object.__new__(Tensor)
     t._storage = cell

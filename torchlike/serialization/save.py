@@ -6,8 +6,6 @@ import io
 import os
 import pickle
 import types
-import zipfile
-import zlib
 from collections import OrderedDict
 from pathlib import Path
 from typing import IO, Any, ClassVar
@@ -24,6 +22,7 @@ from torchlike._runtime import whole_files
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
+from torchlike.serialization.archives import ALIGNMENT, PyTorchFileWriter, little
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.serialization.options import data_is_skipped
 from torchlike.sparse._compressed import CompressedTensor
@@ -52,8 +51,6 @@ class _StorageKey:
         self.id = ("storage", _NamedGlobal(*name), key, place, size, *view)
 
 
-#: Where records of a file begin, in bytes.
-_ALIGNMENT = 64
 _NAMED = (Tensor, Size, devices.device, layouts.layout)
 
 
@@ -311,25 +308,15 @@ def _write(obj: Any, file: Any, name: str) -> None:
     data = io.BytesIO()
     pickler = _ArchivePickler(data)
     pickler.dump(obj)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _add(archive, f"{name}/data.pkl", data.getvalue())
-        _add(archive, f"{name}/.format_version", b"1")
-        _add(archive, f"{name}/.storage_alignment", b"%d" % _ALIGNMENT)
-        _add(archive, f"{name}/byteorder", b"little")
-        for key, _, memory in pickler.storages.values():
-            content = bytes(memory.nbytes) if data_is_skipped() else _little(memory)
-            _add(archive, f"{name}/data/{key}", content)
-        _add(archive, f"{name}/version", b"3\n")
-        _add(archive, f"{name}/.data/serialization_id", _identity(archive))
-
-
-def _identity(archive: zipfile.ZipFile) -> bytes:
-    """Return 40 digits that two archives share only if their records do: of the names, of the
-    contents."""
-    records = archive.infolist()
-    names = zlib.crc32("\n".join(r.filename.partition("/")[2] for r in records).encode())
-    contents = zlib.crc32(b"".join(r.CRC.to_bytes(4, "little") for r in records))
-    return f"{names:020d}{contents:020d}".encode()
+    archive = PyTorchFileWriter(file, root=name)
+    archive.write_record("data.pkl", data.getvalue())
+    archive.write_record(".format_version", b"1")
+    archive.write_record(".storage_alignment", b"%d" % ALIGNMENT)
+    archive.write_record("byteorder", b"little")
+    for key, _, memory in pickler.storages.values():
+        content = bytes(memory.nbytes) if data_is_skipped() else little(memory)
+        archive.write_record(f"data/{key}", content)
+    archive.write_end_of_file()
 
 
 def _write_legacy(obj: Any, file: Any, name: str) -> None:
@@ -339,24 +326,7 @@ def _write_legacy(obj: Any, file: Any, name: str) -> None:
     pickler = _ArchivePickler(data, legacy=True)
     pickler.dump(obj)
     storages = {
-        key: (pickler.count(key, memory), _little(memory))
+        key: (pickler.count(key, memory), little(memory))
         for key, _, memory in pickler.storages.values()
     }
     legacy.write(file, data.getvalue(), storages)
-
-
-def _little(memory: np.ndarray) -> memoryview:
-    """Return the bytes of an array, uncopied where they are little-endian already."""
-    ordered = memory.astype(memory.dtype.newbyteorder("<"), copy=False)
-    return np.ascontiguousarray(ordered).reshape(-1).view(np.uint8).data
-
-
-def _add(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> None:
-    """Add a record whose bytes begin at a multiple of `_ALIGNMENT`, which PyTorch's mmap wants."""
-    info = zipfile.ZipInfo(name)
-    at = archive.fp.tell() + 30 + len(name.encode())  # type: ignore[union-attr]
-    padding = -at % _ALIGNMENT
-    if padding < 4:
-        padding += _ALIGNMENT
-    info.extra = b"FB" + (padding - 4).to_bytes(2, "little") + b"Z" * (padding - 4)
-    archive.writestr(info, content)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import numpy as np
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.storage import Storage, device_array
+from torchlike._extensions.meta import MetaArray
 from torchlike._runtime import x64
 from torchlike._runtime.mapped_files import is_mapped
 from torchlike.serialization import legacy
@@ -90,6 +91,8 @@ class Storages:
         device = self._device(flat, location)
         if device.type == "cpu" and is_mapped(flat):
             return Storage(None, flat)
+        if device.type == "meta":
+            return Storage(MetaArray(flat.shape, flat.dtype))
         x64.require()
         return Storage(
             device_array(flat) if device.type == "cpu" else array_to_device(flat, device)
@@ -110,7 +113,7 @@ class Storages:
                 else getattr(placed, "device", location)
             )
         device = devices.device(location if target is None else target)
-        if device.type != "cpu" and not devices.available(device.type):
+        if device.type not in ("cpu", "meta") and not devices.available(device.type):
             raise RuntimeError(
                 f"Attempting to deserialize object on a {device.type.upper()} device but "
                 f"torch.{device.type}.is_available() is False. If you are running on a CPU-only "

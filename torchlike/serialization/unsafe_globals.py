@@ -7,8 +7,8 @@ import zipfile
 from typing import Any
 
 from torchlike.serialization.allowed import user_globals
+from torchlike.serialization.archives import _is_zipfile
 from torchlike.serialization.damage import reading
-from torchlike.serialization.load import is_zip
 from torchlike.serialization.storages import Archive
 from torchlike.serialization.survey import Survey
 from torchlike.serialization.weights import known_globals
@@ -27,7 +27,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     if not hasattr(f, "read"):
         with open(os.fspath(f), "rb") as file:
             return get_unsafe_globals_in_checkpoint(file)
-    if not is_zip(f):
+    if not _is_zipfile(f):
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     with zipfile.ZipFile(f) as archive:
         try:  # the very pickle that is loaded, whatever else the archive has

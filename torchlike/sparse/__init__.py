@@ -9,9 +9,11 @@ sparse tensor by the kind of cell (`_extensions/sparse_array.py`), which compile
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlike._compat.unsupported import functions as _unsupported
+from torchlike._core.dtypes import scalar_type as _scalar_type
+from torchlike._core.layouts import sparse_csr as _sparse_csr
 from torchlike._ops.linalg.sparse_products import sampled_product, sparse_reduce_matmul
 from torchlike.sparse._checks import as_sparse_gradcheck, check_sparse_tensor_invariants
 from torchlike.sparse._compressed import CompressedTensor as _CompressedTensor
@@ -19,6 +21,7 @@ from torchlike.sparse._compressed_rules import same_layout
 from torchlike.sparse._diagonals import spdiags
 from torchlike.sparse._elsewhere import values_alone as _values_alone
 from torchlike.sparse._gradient_rules import RULES as _RULES
+from torchlike.sparse._kinds import name_of as _name_of
 from torchlike.sparse._products import weighted as _weighted
 from torchlike.sparse._softmax import log_softmax, softmax
 from torchlike.sparse._tensor import SparseTensor
@@ -81,21 +84,45 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) 
 
 
 def sampled_addmm(
-    input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0
+    input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None
 ) -> Any:
     """Return ``beta * input + alpha * (mat1 @ mat2)`` at the places of the sparse matrix ``input``.
+
+    ``out``, in compressed rows, takes over the result's indices, values and size. RuntimeError for
+    sizes or dtypes that differ, and for another layout of ``out``.
 
     Differs from PyTorch: coordinate form too, where PyTorch takes compressed rows alone.
     """
     at = _require_sparse(input, "sampled_addmm").to_sparse().coalesce()
-    if tuple(at.shape) != (mat1.shape[0], mat2.shape[1]):
-        raise RuntimeError(
-            "sampled_addmm: Expected input's size to be that of mat1 @ mat2, but got "
-            f"{list(at.shape)} and {[mat1.shape[0], mat2.shape[1]]}"
-        )
+    _check_sampled(at, mat1, mat2, out)
     there = sampled_product(at._indices(), mat1, mat2)
     found = at._with(at._values() * beta + there * alpha)
-    return same_layout(found, input) if isinstance(input, _CompressedTensor) else found
+    result = same_layout(found, input) if isinstance(input, _CompressedTensor) else found
+    return result if out is None else out._become(result)
+
+
+def _check_sampled(input: Any, mat1: Tensor, mat2: Tensor, out: Any) -> None:
+    def refuse(words: str) -> NoReturn:
+        raise RuntimeError(f"sampled_addmm: {words}")
+
+    for a, b, names in ((mat1, mat2, "mat1 and mat2"), (input, mat1, "self and mat1")):
+        if a.dtype is not b.dtype:
+            kinds = f"{_scalar_type(a.dtype)} and {_scalar_type(b.dtype)}"
+            refuse(f"Expected {names} to have the same dtype, but got {kinds}")
+    if input.shape[-2] != mat1.shape[-2]:
+        refuse("self.shape[-2] must match mat1.shape[-2]")
+    if input.shape[-1] != mat2.shape[-1]:
+        refuse("self.shape[-1] must match mat2.shape[-1]")
+    if mat1.shape[-1] != mat2.shape[-2]:
+        sizes = ["x".join(map(str, m.shape[-2:])) for m in (mat1, mat2)]
+        refuse(f"mat1 and mat2 shapes cannot be multiplied ({sizes[0]} and {sizes[1]})")
+    if out is None:
+        return
+    if out.layout is not _sparse_csr:
+        refuse(f"Expected result to have sparse csr layout, but got {_name_of(out.layout)}")
+    if out.dtype is not mat1.dtype:
+        kinds = f"{_scalar_type(out.dtype)} and {_scalar_type(mat1.dtype)}"
+        refuse(f"Expected result and self to have the same dtype, but got {kinds}")
 
 
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:

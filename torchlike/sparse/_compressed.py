@@ -268,9 +268,51 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
                 "torch.copy_: only sparse compressed tensors with the same number of specified "
                 "elements are supported."
             )
+        return self._become(source.clone().to(self.dtype))
+
+    def _become(self, other: CompressedTensor) -> CompressedTensor:
         check_in_place(self)
-        self._storage.write(source.clone().to(self.dtype)._storage.cell)
+        self._storage.write(other._storage.cell)
         return self
+
+    def resize_(self, *size: Any, memory_format: Any = None) -> CompressedTensor:
+        """Change the number of rows, and make columns more, in place: of fewer rows the last one
+        left has all elements of those that are cut off.
+
+        RuntimeError for fewer columns, NotImplementedError for another layout than a CSR matrix.
+        """
+        given = ints(size[0] if len(size) == 1 else size)
+        if given[-1] < self.shape[1]:
+            raise RuntimeError(
+                "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not "
+                f"supported. The original number of columns is {self.shape[1]} while the requested "
+                f"new number of columns is {given[-1]}."
+            )
+        if self.layout is not sparse_csr or self.n_batch() or len(given) != 2:
+            raise NotImplementedError(
+                f"resize_() of a {self.kind.name} tensor to {list(given)}: a CSR matrix becomes "
+                "another matrix; use to_dense(), or make a new tensor"
+            )
+        rows = given[0]
+        nnz = min(self._nnz(), rows * given[1])
+        begins = self._compressed[: rows + 1]
+        last = begins.new_full((1,), nnz)
+        if rows < self.shape[0]:
+            begins = _torch["cat"]([begins[:-1], last])
+        else:
+            begins = _torch["cat"]([begins, last.expand(rows - self.shape[0])])
+        parts = begins, self._plain[:nnz], self._held[:nnz]
+        return self._become(self._of(parts, given))
+
+    def resize_as_sparse_(self, the_template: Any) -> CompressedTensor:
+        """Take over the size, and indices and values without elements, of another compressed
+        tensor."""
+        if not isinstance(the_template, CompressedTensor):
+            raise RuntimeError(
+                "resize_as_sparse_compressed_: src  expected sparse compressed tensor layout but "
+                f"got {name_of(the_template.layout)}"
+            )
+        return self._become(the_template.clone().to(self.dtype))
 
     # -- geometry ----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from torchlike._core.layouts import sparse_csc, sparse_csr
 from torchlike._ops.creation.conversion import cast_op
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg import scipy_products
+from torchlike._ops.linalg.solving import solve_triangular_op
 from torchlike._ops.linalg.sparse_products import coalesced_values, csr_matmul, sparse_matmul
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._compression import compressed, of_coordinates
@@ -254,6 +255,14 @@ for _name, _function in functions((*OF_ELEMENTS, *OF_TERMS, "fill")).items():
 @rule("round")
 def _(input: CompressedTensor, decimals: Any) -> CompressedTensor:
     return input._with(input._held.round(decimals=decimals))
+
+
+@rule("solve_triangular_op")
+def _(A: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Tensor:
+    """Solve with a CSR or BSR matrix, whose transposed is CSC or BSC: densely."""
+    if isinstance(B, CompressedTensor):
+        raise NotImplementedError("a triangular system with a sparse right side: use to_dense()")
+    return solve_triangular_op(A.to_dense(), B, upper, left, unitriangular)
 
 
 # -- layouts ---------------------------------------------------------------------------------------

@@ -122,6 +122,16 @@ def compressed(
                 "argument given is not supported"
             )
         block = (blocksize, blocksize) if isinstance(blocksize, int) else ints(blocksize)
+        if min(block) < 1:
+            raise RuntimeError(
+                f"dense_to_{str(layout).removeprefix('torch.')}: blocksize needs to be positive, "
+                f"but got {list(block)}"
+            )
+    elif blocksize is not None and not isinstance(t, (CompressedTensor, SparseTensor)):
+        raise RuntimeError(
+            f"dense_to_sparse: conversion from Strided to {kind.name} with blocksize argument "
+            "given is not supported"
+        )
     if isinstance(t, CompressedTensor):
         if t.layout is layout and t.blocksize() == block:
             return t

@@ -39,6 +39,7 @@ from torchlike._ops.aten.tags import Tag
 from torchlike._ops.linalg.decompositions import LinAlgError as _LinAlgError
 from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.random import Generator
+from torchlike.serialization.archives import PyTorchFileReader, PyTorchFileWriter
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -47,6 +48,8 @@ __all__ = [
     "DispatchKey",
     "DispatchKeySet",
     "Generator",
+    "PyTorchFileReader",
+    "PyTorchFileWriter",
     "Size",
     "Tag",
     "TensorBase",

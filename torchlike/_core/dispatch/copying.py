@@ -18,7 +18,7 @@ import numpy as np
 from jax import core
 
 from torchlike._core import casts, devices, errors, modes, views
-from torchlike._core.cells import is_stand_in
+from torchlike._core.cells import KINDS, is_stand_in
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.record import execute
@@ -102,6 +102,8 @@ def copy_(
         if source.is_meta:
             raise NotImplementedError(errors.NO_DATA)
         value = source._value_now()
+        if type(value) in KINDS:
+            value.check_copied(target, source)
         if copied.is_provided:
             value = copied(target, source, value)
         if source.device != target.device:

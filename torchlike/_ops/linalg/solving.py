@@ -248,10 +248,17 @@ def triangular_solve(
     *,
     out: Any = None,
 ) -> Any:
-    """Return the solution of a triangular system, and the coefficients: a named pair."""
+    """Return the solution of a triangular system, and the coefficients: a named pair. Of a sparse
+    matrix, in compressed rows, no coefficients are copied."""
+    is_dense = A.layout is layouts.strided
+    if not is_dense and A.layout not in (layouts.sparse_csr, layouts.sparse_bsr):
+        raise ValueError("triangular_solve: unsupported sparse layout.")
     a, is_upper = (A.mT, not upper) if transpose else (A, upper)
     solution = solve_triangular_op(a, input, is_upper, True, unitriangular)
-    return write_out(out, _TRIANGULAR_SOLVE(solution, _in_columns(A)))
+    pair = (
+        (solution, _in_columns(A)) if is_dense else (solution.contiguous(), solution.new_empty(0))
+    )
+    return write_out(out, _TRIANGULAR_SOLVE(*pair))
 
 
 @op(

@@ -140,7 +140,7 @@ def load(
     no_dist: bool = False,
 ) -> None:
     """Fill a state dict from a folder, in place: tensors where they lie, on whatever mesh; other
-    values are replaced; stateful objects are told theirs.
+    values are replaced, and so are tensors on the meta device; stateful objects are told theirs.
 
     CheckpointException for a name that the checkpoint lacks (but for a planner with
     ``allow_partial_load``) and for another size, FileNotFoundError where there is no checkpoint.
@@ -189,7 +189,7 @@ def _check(leaf: StateDictEntry, held: tuple[int, ...] | None) -> None:
 
 
 def _put(leaf: StateDictEntry, found: Tensor) -> None:
-    if not isinstance(leaf.value, Tensor):
+    if not isinstance(leaf.value, Tensor) or leaf.value.is_meta:
         leaf.put(found)
         return
     with no_grad(), replicating():

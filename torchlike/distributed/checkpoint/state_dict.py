@@ -12,8 +12,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._extensions.meta import MetaArray
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.distributed.checkpoint._broadcast import from_rank_0
+from torchlike.distributed.groups import get_rank, is_initialized
 from torchlike.distributed.tensor._api import full_tensor, where
+from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.distributed.tensor._whole import in_parts
 from torchlike.nn.modules.module import Module
 from torchlike.nn.state import _IncompatibleKeys
 from torchlike.optim.optimizer import Optimizer
@@ -29,11 +34,13 @@ class StateDictOptions:
     """What the functions of this module give and take.
 
     Args:
-      full_state_dict: whole tensors, on no mesh.
-      cpu_offload: on the host.
+      full_state_dict: whole tensors, on no mesh; given as whole tensors, too.
+      cpu_offload: on the host; with ``full_state_dict`` in the first process alone, and nothing in
+        the others.
       ignore_frozen_params: without parameters that require no grad.
       strict: RuntimeError for names that the model lacks, or that are missing, on loading.
-      broadcast_from_rank0: taken; every process reads what is given to it.
+      broadcast_from_rank0: what the first process is given is loaded in all; the others may be
+        given an empty dictionary. Needs ``full_state_dict``.
       flatten_optimizer_state_dict: optimizer state under ``state.NAME.key`` in one dictionary.
     """
 
@@ -45,6 +52,10 @@ class StateDictOptions:
     broadcast_from_rank0: bool = False
     flatten_optimizer_state_dict: bool = False
     dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+    def __post_init__(self) -> None:
+        if self.broadcast_from_rank0 and not self.full_state_dict:
+            raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
 
 
 def _clean(name: str, model: Any) -> str:
@@ -63,6 +74,13 @@ def _shown(t: _T, options: StateDictOptions) -> _T | Tensor:
     if options.full_state_dict and where(found) is not None:
         found = full_tensor(found)
     return found.cpu() if options.cpu_offload else found
+
+
+def _is_given(options: StateDictOptions) -> bool:
+    """Return whether this process gets the state dict: whole tensors on the host go to the first
+    process alone, which has gathered them with the others."""
+    alone = options.full_state_dict and options.cpu_offload and is_initialized()
+    return not alone or get_rank() == 0
 
 
 def _check_submodules(submodules: Any) -> None:
@@ -88,18 +106,26 @@ def get_model_state_dict(
         else set()
     )
     found = {_clean(k, model): v for k, v in model.state_dict().items()}
-    return {k: _shown(v, said) for k, v in found.items() if k not in frozen}
+    shown = {k: _shown(v, said) for k, v in found.items() if k not in frozen}
+    return shown if _is_given(said) else {}
 
 
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
     """Load a state dict with names as of ``get_model_state_dict``; whole tensors are cut as the
-    model's are. Gives the missing and unexpected names. RuntimeError for such with ``strict``."""
+    model's are where ``full_state_dict`` is set. A model on the meta device takes the tensors
+    themselves. Gives the missing and unexpected names. RuntimeError for such with ``strict``."""
     said = options or StateDictOptions()
-    own = {_clean(k, model): k for k in model.state_dict()}
+    if said.broadcast_from_rank0:
+        model_state_dict = from_rank_0(model_state_dict)
+    held = model.state_dict()
+    own = {_clean(k, model): k for k in held}
     given = {own.get(k, k): v for k, v in model_state_dict.items()}
-    return model.load_state_dict(given, strict=said.strict)
+    if said.full_state_dict:
+        given = {k: _placed(v, held[k]) if k in held else v for k, v in given.items()}
+    meta = any(isinstance(t, Tensor) and t.is_meta for t in held.values())
+    return model.load_state_dict(given, strict=said.strict, assign=meta)
 
 
 # -- optimizers ------------------------------------------------------------------------------------
@@ -165,6 +191,8 @@ def get_optimizer_state_dict(
             found["param_groups"].append(
                 {**group, "params": [name_of[key] for key in group["params"]]}
             )
+    if not _is_given(said):
+        return {}
     return _flat(found) if said.flatten_optimizer_state_dict else found
 
 
@@ -217,6 +245,8 @@ def set_optimizer_state_dict(
 
     RuntimeError for a parameter that is not the model's, or that no saved group has.
     """
+    if options is not None and options.broadcast_from_rank0:
+        optim_state_dict = from_rank_0(optim_state_dict)
     names = _names(model)
     for optimizer in _as_tuple(optimizers):
         params = [p for g in optimizer.param_groups for p in g["params"]]
@@ -253,9 +283,13 @@ def _groups(optimizer: Any, own: dict[str, Any], number: dict[str, int], given: 
 
 def _placed(value: _T, p: Tensor) -> _T | Tensor:
     """Return a state tensor moved to where its parameter lies, if it has the parameter's size."""
-    if not isinstance(value, Tensor) or value.shape != p.shape or not p._storage.is_placed:
+    storage = p._storage
+    if not isinstance(value, Tensor) or value.shape != p.shape or not storage.is_placed:
         return value
-    return Tensor._on(p._storage.alike(value.detach()._value_now()))
+    array = value.detach()._value_now()
+    if isinstance(storage, PlacedStorage) and type(array) is not MetaArray:
+        array = in_parts(array, storage.sharding)
+    return Tensor._on(storage.alike(array))
 
 
 # -- both ------------------------------------------------------------------------------------------

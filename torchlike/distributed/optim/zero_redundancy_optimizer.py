@@ -49,20 +49,29 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.initialized = True
         self._divide()
 
-    def _divide(self) -> None:
-        """Give each process parameters, the largest ones first, always to who has the least."""
-        size, rank = self.process_group.size(), self.process_group.rank()
-        self._owner: dict[int, int] = {}
+    def _partition_parameters(self) -> list[list[dict[str, Any]]]:
+        """Return the groups of each rank: parameters go by size, the largest first, always to the
+        rank that has the least so far."""
+        size = self.process_group.size()
         load = [0] * size
-        groups: list[dict[str, Any]] = []
+        found: list[list[dict[str, Any]]] = [[] for _ in range(size)]
         for group in self.param_groups:
+            options = {k: v for k, v in group.items() if k != "params"}
+            for rank in range(size):
+                found[rank].append({**options, "params": []})
             for p in sorted(group["params"], key=lambda p: -p.numel()):
                 to = load.index(min(load))
-                self._owner[id(p)] = to
+                found[to][-1]["params"].append(p)
                 load[to] += p.numel()
-            mine = [p for p in group["params"] if self._owner[id(p)] == rank]
-            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": mine})
-        self.optim = self._class(groups, **self.defaults)
+        return found
+
+    def _divide(self) -> None:
+        """Give each process its parameters."""
+        parts = self._partition_parameters()
+        self._owner = {
+            id(p): rank for rank, groups in enumerate(parts) for g in groups for p in g["params"]
+        }
+        self.optim = self._class(parts[self.process_group.rank()], **self.defaults)
         self.state = self.optim.state
 
     @no_grad()

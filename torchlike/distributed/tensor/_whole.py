@@ -57,14 +57,15 @@ class _InParts(Function):
     @staticmethod
     def forward(ctx: Any, whole: Tensor, to: NamedSharding, sums: Sums) -> Tensor:
         ctx.sharding = to
-        return wrap(_in_parts(summed(whole, sums)._value_now(), to))
+        return wrap(in_parts(summed(whole, sums)._value_now(), to))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
         return _Whole.apply(moved(g, ctx.sharding), ctx.sharding, ()), None, None
 
 
-def _in_parts(array: Any, to: NamedSharding) -> jax.Array:
+def in_parts(array: Any, to: NamedSharding) -> jax.Array:
+    """Put an array that each process has whole under a sharding; each makes its own parts."""
     if to.is_fully_addressable or spans_processes(array):
         return in_own_memory(array, to)
     values = np.asarray(array)

@@ -89,8 +89,8 @@ class DistributedDataParallel(Module, Joinable):
             raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameters "
-                "that require a gradient."
+                "DistributedDataParallel is not needed when a module doesn't have any parameter "
+                "that requires a gradient."
             )
         self.process_group = member(
             process_group if device_mesh is None else device_mesh.get_group()
@@ -106,7 +106,7 @@ class DistributedDataParallel(Module, Joinable):
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        self._ignored = frozenset(ignored)
+        self.parameters_to_ignore = ignored
         self._reducer: Reducer | None = None
         if self.process_group.size() > 1:
             named = [(n, p) for n, p in module.named_parameters() if n not in ignored]
@@ -130,7 +130,7 @@ class DistributedDataParallel(Module, Joinable):
         send_all(tensors, at, self.process_group)
 
     def _sent_buffers(self) -> list[Tensor]:
-        return [b for n, b in self.module.named_buffers() if n not in self._ignored]
+        return [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
 
     def _send_buffers(self, joined: bool) -> None:
         """Broadcast the buffers of rank 0, or of the last rank that has input, to all ranks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import random
 import signal
@@ -43,6 +44,8 @@ def surroundings() -> dict[str, Any]:
         "dtype": dtypes.get_default_dtype().name,
         "main": getattr(main, "__file__", None),
         "mode": settings.mode,
+        # By which a manager of multiprocessing's, that a dataset holds, knows its processes.
+        "authkey": bytes(multiprocessing.current_process().authkey),
     }
 
 
@@ -52,6 +55,7 @@ def _apply_surroundings(surroundings: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(surroundings["environment"])
     os.environ["PJRT_NPROC"] = "1"  # the workers share the cores
+    multiprocessing.current_process().authkey = surroundings["authkey"]
     sys.path[:], sys.argv[:] = surroundings["path"], surroundings["argv"]
     main = types.ModuleType("__main__")
     if surroundings["main"] is not None:
