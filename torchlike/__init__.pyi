@@ -2593,6 +2593,9 @@ def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Return a view with two dimensions swapped."""
 
+def switch(index: Any, branches: Any, operands: Any = ...) -> Any:
+    """Call ``branches[index](*operands)``; an index outside counts as the nearest inside."""
+
 def symeig(*args: Any, **kwargs: Any) -> Any:
     """Raise RuntimeError naming ``linalg.eigh``: removed from PyTorch."""
 

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import sys
+import warnings
 
 NAN = math.nan
 VALUES = (0.0, 1.0, 2.0, NAN)
@@ -22,6 +23,87 @@ def gradients(t, function, operands):
     out = function(*leaves)
     out.sum().backward()
     return [out.tolist(), *(leaf.grad.tolist() for leaf in leaves)]
+
+
+def softshrinks(t):
+    """Return values and gradients of softshrink, of numbers of 16 and of 32 bits."""
+    found = []
+    for dtype, number in itertools.product((t.float16, t.bfloat16, t.float32), (3.3, 1 / 3, 0.1)):
+        x = t.tensor([3.9, -4.5, 0.4, -0.25, NAN], dtype=dtype, requires_grad=True)
+        y = t.nn.functional.softshrink(x, number)
+        y.sum().backward()
+        found.append([y.tolist(), x.grad.tolist()])
+    return found
+
+
+def kinds(t):
+    """Return which errors refused arguments raise."""
+    bools, halves = t.tensor([True, False]), t.ones(8, dtype=t.float16)
+    numbers = t.ones(2, 2, dtype=t.complex64)
+    calls = [
+        *(lambda f=f: f(bools, bools) for f in (t.sub, t.rsub)),
+        *(lambda f=f: f(bools) for f in (t.neg, t.positive, t.cov, t.corrcoef, t.trapezoid)),
+        *(lambda f=f: f(bools) for f in (t.relu, t.nn.functional.hardtanh)),
+        lambda: t.ones(2) - bools,
+        lambda: bools - 1,
+        *(lambda f=f: f(numbers) for f in (t.fft.rfft, t.fft.rfft2, t.fft.ihfft, t.fft.ihfftn)),
+        *(lambda f=f: f(halves) for f in (t.fft.fft, t.fft.irfft, t.fft.rfft, t.fft.hfft)),
+        *(lambda p=p: t.linalg.cond(t.eye(2), p) for p in (3, "abc")),
+    ]
+    return list(map(refusal, calls))
+
+
+def checks(t):
+    return [
+        said(lambda f=f, m=m: f(False, m))
+        for f in (t._check, t._check_index, t._check_value, t._check_type, t._check_not_implemented)
+        for m in ("words", 3, lambda: "of a function")
+    ]
+
+
+def said(call):
+    """Return the error that a call raises, and its words."""
+    try:
+        call()
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+
+
+def strides_of_attention(t):
+    q, k = t.ones(2, 5, 3, 4).transpose(1, 2), t.ones(2, 3, 5, 4)
+    cases = [(q, k, k), (q, k[:, :1], k[:, :1]), (q[0], k[0], k[0]), (q[:, :, 1:], k[:1], k[:1])]
+    return [list(t.nn.functional.scaled_dot_product_attention(*c).stride()) for c in cases]
+
+
+def masks(t):
+    flex = importlib.import_module(f"{t.__name__}.nn.attention.flex_attention")
+
+    def causal(b, h, i, j):
+        return i >= j
+
+    sizes = [(300, 200), (256, 256), (1, 1000)]
+    return [flex.create_block_mask(causal, 2, 3, *s, device="cpu").sparsity() for s in sizes]
+
+
+def parts_of_masks(t):
+    flex = importlib.import_module(f"{t.__name__}.nn.attention.flex_attention")
+    mask = flex.create_block_mask(
+        lambda b, h, i, j: i >= j, 2, 3, 300, 200, device="cpu", BLOCK_SIZE=64
+    )
+    rows = (slice(None), 0, -1, slice(3, None), slice(0, 9, 2), t.tensor([4, 0]), slice(2, 2))
+    found = [list(mask[:, :, r].shape) for r in rows]
+    return [*found, list(mask[0, 1].shape), said(lambda: mask[0, 0, 0, 0])]
+
+
+def other_lengths(t):
+    flex = importlib.import_module(f"{t.__name__}.nn.attention.flex_attention")
+    q, found = t.ones(1, 1, 128, 16), []
+    for n in (64, 256):
+        mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, n, n, device="cpu")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(said(lambda mask=mask: flex.flex_attention(q, q, q, block_mask=mask)))
+    return found
 
 
 def columns(n):
@@ -58,6 +140,14 @@ def probes(t):
             for b in lengths
             for d in ("int64", "int32", "float32")
         ],
+        "refusals have kinds": kinds(t),
+        "softshrink rounds its number": softshrinks(t),
+        "checks take words": checks(t),
+        "attention lies as its query": strides_of_attention(t),
+        "sparsity counts blocks": masks(t),
+        "parts of block masks are as long as their rows": parts_of_masks(t),
+        "block masks of other lengths": other_lengths(t),
+        "LBFGS maximizes": sorted(t.optim.LBFGS([t.ones(1)]).state_dict()["param_groups"][0]),
         "cholesky and qr are gone": [
             refusal(lambda f=f: f(t.eye(2)))
             for f in (t.cholesky, t.Tensor.cholesky, lambda x: t.qr(x)[1], lambda x: x.qr()[1])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from torchlike._core import layouts, modes, views
 from torchlike._core.dispatch.spec import lay_out_loop
 from torchlike._core.overrides import TENSOR_TYPES
+from torchlike._runtime.reference import follows
 
 if TYPE_CHECKING:
     from torchlike._core.cells import Result
@@ -117,21 +118,30 @@ def of_first_row(result: Result, operands: Sequence[Any], spec: OpSpec, statics:
             t._storage.strides = views.dense_strides(t._storage.shape, (0, 2, 1))
 
 
+_MORE_FUSED = follows("attention lies as its query")
+
+
 def of_query(result: Tensor, operands: Sequence[Any], spec: OpSpec, statics: Statics) -> None:
     """Order the result as the query, whose shape it has, where PyTorch's fused attention runs on
     query, key, value and mask: 4-D, rows without gaps, one batch, one width of the heads, a mask
     that is a constant.
 
-    Heads of the keys that are shared (``enable_gqa``) are fused, those that broadcast are not.
+    Heads of the keys that are shared (``enable_gqa``) are fused; one head of keys and values that
+    broadcasts, and three dimensions, by the releases that `_MORE_FUSED` tells of.
     """
     query, key, value = (o._geometry for o in operands[:3])
     mask, enable_gqa = operands[3], statics[2]
-    same = query.size[:1] if enable_gqa else query.size[:2]
-    fused = len(query.size) == 4 and query.size[3] == value.size[3]
+    rank = len(query.size)
+    at = rank - 3  # of the heads, behind the batch
+    fused = (rank == 4 or (rank == 3 and _MORE_FUSED)) and query.size[-1] == value.size[-1]
     for g in (query, key, value):
-        fused = fused and len(g.size) == 4 and g.stride[3] == 1 and g.size[: len(same)] == same
+        fused = fused and len(g.size) == rank and g.stride[-1] == 1
+        fused = fused and g.size[:at] == query.size[:at]
+    if fused and not enable_gqa:
+        shared = _MORE_FUSED and key.size[at] == value.size[at] == 1
+        fused = shared or key.size[at] == value.size[at] == query.size[at]
     if type(mask) in TENSOR_TYPES:
-        fused = fused and mask.dim() in (2, 4) and not mask.requires_grad
+        fused = fused and mask.dim() in (2, rank) and not mask.requires_grad
     if fused:
         result._storage.strides = strides_like(query)
 

@@ -49,6 +49,58 @@ CHANGES = {
         "and a step below 1 is an error",
         "the length is that of the numbers as given: 4, and steps below 1 repeat the start",
     ),
+    "refusals have kinds": ReleaseChange(
+        "2.14",
+        (
+            *("sub", "neg", "positive", "cov", "corrcoef", "relu", "hardtanh", "trapezoid"),
+            *("linalg.cond", "fft.fft", "fft.rfft"),
+        ),
+        "what they refuse is a RuntimeError",
+        "booleans and, of transforms, numbers of 16 bits are a NotImplementedError (a RuntimeError "
+        "still), complex numbers for a real transform a TypeError, an unknown norm a ValueError",
+    ),
+    "softshrink rounds its number": ReleaseChange(
+        "2.14",
+        ("nn.functional.softshrink",),
+        "of numbers of 16 bits lambd is taken as it is",
+        "lambd is rounded to 16 bits first",
+    ),
+    "checks take words": ReleaseChange(
+        "2.14",
+        ("_check", "_check_value", "_check_tensor_all"),
+        "a message that is no function is a TypeError where the check fails",
+        "it is the message",
+    ),
+    "attention lies as its query": ReleaseChange(
+        "2.14",
+        ("nn.functional.scaled_dot_product_attention",),
+        "with three dimensions, or one head that broadcasts, the result is contiguous",
+        "its dimensions lie in memory as the query's do, as with four of one size",
+    ),
+    "sparsity counts blocks": ReleaseChange(
+        "2.14",
+        ("nn.attention.flex_attention.BlockMask.sparsity",),
+        "blocks at the end count whole, so that it may be less than 0",
+        "it is the share of the blocks that are left out",
+    ),
+    "parts of block masks are as long as their rows": ReleaseChange(
+        "2.14",
+        ("nn.attention.flex_attention.BlockMask.__getitem__",),
+        "a part has the lengths of the whole, and a fourth index is left out",
+        "it is as long as the rows of blocks that were picked, and a fourth index is an IndexError",
+    ),
+    "block masks of other lengths": ReleaseChange(
+        "2.14",
+        ("nn.attention.flex_attention.flex_attention",),
+        "a mask of another length is a ValueError that has both shapes",
+        "it is a RuntimeError without them",
+    ),
+    "LBFGS maximizes": ReleaseChange(
+        "2.14",
+        ("optim.LBFGS",),
+        "a state_dict has no maximize, unless it is used",
+        "it has it, False",
+    ),
     "cholesky and qr are gone": ReleaseChange(
         "2.14",
         ("cholesky", "qr", "Tensor.cholesky", "Tensor.qr"),
@@ -79,3 +131,8 @@ def follows(change: str) -> bool:
     """Return whether the release that is followed has a change of the table."""
     order = list(RELEASES)
     return order.index(FOLLOWED) >= order.index(CHANGES[change].since)
+
+
+def error_of(newer: type[Exception]) -> type[Exception]:
+    """Return the class that an error has which was a RuntimeError before "refusals have kinds"."""
+    return newer if follows("refusals have kinds") else RuntimeError

@@ -22,6 +22,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
+from torchlike._runtime.homes import home
+
 _LEAF = None
 #: What a list or dictionary is in a structure that has it already: with its number among those.
 AGAIN = "again"
@@ -296,7 +298,7 @@ def is_plain_class(kind: type) -> bool:
         and kind.__reduce__ is object.__reduce__
         and kind.__getstate__ is object.__getstate__
         and not any(hasattr(kind, n) for n in _OWN_WAYS)
-        and kind.__module__.partition(".")[0] not in ("torchlike", "jax", "jaxlib", "builtins")
+        and home(kind).partition(".")[0] not in ("torchlike", "jax", "jaxlib", "builtins")
     )
 
 

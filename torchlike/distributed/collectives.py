@@ -598,6 +598,8 @@ __all__ = [
     "barrier",
     "broadcast",
     "gather",
+    "gather_into_tensor",
+    "gather_single",
     "monitored_barrier",
     "reduce",
     "reduce_scatter",

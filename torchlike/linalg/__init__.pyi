@@ -101,6 +101,10 @@ def matrix_power(A: Tensor, n: _int, *, out: Any = None) -> Tensor:
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
     """Count the singular values above ``max(atol, rtol * largest)``."""
 
+def matrix_sqrth(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return the positive-definite square root of symmetric (Hermitian) positive-definite matrices;
+looks at the lower triangle only."""
+
 def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     """Return the product of two or more matrices (the first and last may be vectors), in the
 cheapest order."""
@@ -112,6 +116,10 @@ when neither ``ord`` nor ``dim`` is given."""
 def pinv(A: Tensor, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
     """Return the pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as
 zero."""
+
+def polar(A: Tensor, *, out: Any = None) -> Any:
+    """Return U (m, n), whose columns are orthonormal, and H (n, n), positive-semidefinite, with
+``A = U @ H``, of matrices (..., m, n) with m >= n."""
 
 def qr(A: Tensor, mode: _str = 'reduced', *, out: Any = None) -> Any:
     """Return Q (orthonormal columns) and R (upper triangular); ``mode`` "reduced", "complete" or

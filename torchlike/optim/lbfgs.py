@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._ops import functions
+from torchlike._runtime.reference import follows
 from torchlike.autograd.grad_mode import enable_grad, no_grad
 from torchlike.optim.optimizer import Optimizer, refuse_capture
 from torchlike.optim.rules import check_rate
@@ -50,7 +51,7 @@ class LBFGS(Optimizer):
                 "tolerance_change": tolerance_change,
                 "history_size": history_size,
                 "line_search_fn": line_search_fn,
-                "maximize": maximize,
+                **({"maximize": maximize} if maximize or follows("LBFGS maximizes") else {}),
             },
         )
         if len(self.param_groups) != 1:

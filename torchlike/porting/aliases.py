@@ -20,10 +20,17 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from torchlike._runtime import homes
 from torchlike._runtime.frames import IMPORT_SYSTEM, innermost, module_of, package_of
 from torchlike._runtime.patches import in_processes
+from torchlike.nn.parameter import Buffer, Parameter
 from torchlike.porting import metadata
 from torchlike.porting.hints import missing
+from torchlike.tensor import Tensor
+from torchlike.utils.data import DataLoader, Dataset, IterableDataset
+
+#: Classes that libraries look up by the module that they say they are from.
+_LOOKED_UP = (Tensor, Parameter, Buffer, DataLoader, Dataset, IterableDataset)
 
 
 class _AliasLoader(Loader):
@@ -44,6 +51,8 @@ class _AliasLoader(Loader):
         module = sys.modules[self.alias] = importlib.import_module(self.real)
         if "." not in self.real:  # libraries compare the root's name with "torch"
             in_processes.ALIAS.replace(module, "__name__", self.alias)
+            for cls in _LOOKED_UP:
+                homes.show(in_processes.ALIAS, cls)
         _explain_below(self.real, self.alias)
         self._name_hidden(module)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.capture.refusals import is_library
+from torchlike._runtime.homes import home
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
 from torchlike.optim import Optimizer
@@ -114,7 +115,7 @@ def _inside(x: Any) -> list[tuple[str, Any]]:
         return [("param_groups", x.param_groups)]
     if isinstance(x, types.ModuleType) or not hasattr(x, "__dict__"):
         return []
-    return [] if is_library(type(x).__module__, "") else list(vars(x).items())
+    return [] if is_library(home(type(x)), "") else list(vars(x).items())
 
 
 def _methods(x: Any) -> list[types.FunctionType]:

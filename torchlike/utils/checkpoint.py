@@ -19,6 +19,7 @@ from typing import Any
 from torchlike._core import modes
 from torchlike._core.tape import saving
 from torchlike._runtime.frames import users_frame
+from torchlike._runtime.reference import follows
 from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.tensor import Tensor, wrap
@@ -60,6 +61,12 @@ _TIP = (
 _SHOULD_BE_EXPLICIT = (
     "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
     "use_reentrant=False is recommended; the default is use_reentrant=True."
+)
+_NOT_REENTRANT = (
+    "Passing `context_fn`, `debug`, or `respect_saved_tensors_hooks` is only supported when "
+    "use_reentrant=False."
+    if follows("refusals have kinds")
+    else "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
 )
 _INCOMPATIBLE = (
     "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
@@ -348,6 +355,7 @@ def checkpoint(
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
+    respect_saved_tensors_hooks: bool | None = None,
     **kwargs: Any,
 ) -> Any:
     """Run ``function(*args)``, the inside of which is computed again by backward instead of being
@@ -365,6 +373,8 @@ def checkpoint(
         "none" does not.
       debug: errors list the tensors that the two runs saved, with their lines.
       early_stop: end the second run when the last tensor wanted is there.
+      respect_saved_tensors_hooks: True would show what selective checkpointing keeps to hooks on
+        saved tensors, and is refused with NotImplementedError.
       kwargs: for ``function``; only without reentrance.
 
     Under ``torchlike.jit`` the second run is in the compiled program as well, and memory is saved
@@ -404,10 +414,16 @@ def checkpoint(
             determinism_check=determinism_check,
             debug=debug,
             early_stop=early_stop,
+            respect_saved_tensors_hooks=respect_saved_tensors_hooks,
         )
     if use_reentrant is None:
         warnings.warn(_SHOULD_BE_EXPLICIT, UserWarning, stacklevel=2)
         use_reentrant = True
+    if respect_saved_tensors_hooks and not use_reentrant:
+        raise NotImplementedError(
+            "checkpoint(respect_saved_tensors_hooks=True): what selective checkpointing keeps is "
+            "not packed; use save_on_cpu without it, or leave the argument out"
+        )
     if not use_reentrant:
         return _without_reentrance(
             function,
@@ -421,10 +437,12 @@ def checkpoint(
         )
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if context_fn is not noop_context_fn or debug is not False:
-        raise ValueError(
-            "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
-        )
+    if (
+        context_fn is not noop_context_fn
+        or debug is not False
+        or respect_saved_tensors_hooks is not None
+    ):
+        raise ValueError(_NOT_REENTRANT)
     wanted = any(isinstance(a, Tensor) and a.requires_grad for a in args)
     if modes.current.grad_enabled and not wanted:
         warnings.warn(

@@ -6,10 +6,12 @@ import pytest
 from oracle import compare, source
 
 import torchlike
+from torchlike._runtime import reference
 
 torch = pytest.importorskip("torch")
 
 DTYPES = ("uint8", "int8", "int16", "float32")
+BFLOAT16 = "bfloat16 beside complex numbers"
 
 
 def of(t, name):
@@ -72,6 +74,8 @@ def test_floats_beside_one_complex_number(name, kind, complexes):
         found = t.where(t.tensor(True), x, z) if name == "where" else getattr(t, name)(x, z)
         return str(found.dtype)
 
+    if kind == "bfloat16" and reference.follows(BFLOAT16):
+        pytest.skip(reference.CHANGES[BFLOAT16].kept)
     for first in (True, False):
         assert result(torchlike, first) == result(torch, first)
 

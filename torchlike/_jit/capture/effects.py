@@ -23,7 +23,7 @@ from typing import Any
 
 from torchlike._core import dtypes, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.capture.refusals import is_library_module
+from torchlike._jit.capture.refusals import is_library_class, is_library_module
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import CellGuard, ValueGuard, same
 from torchlike._jit.guards.objects import StateGuard
@@ -307,9 +307,7 @@ class Effects:
             self._iterator(value, label, depth)
         elif isinstance(value, types.MethodType):
             self._visit(value.__self__, label, depth)
-        elif not isinstance(value, (type, types.ModuleType)) and not is_library_module(
-            str(type(value).__module__)
-        ):
+        elif not isinstance(value, (type, types.ModuleType)) and not is_library_class(type(value)):
             space = getattr(value, "__dict__", None)
             if isinstance(space, dict):
                 self._guards[id(value)] = EntriesGuard(space, label)

@@ -13,7 +13,7 @@ from typing import Any
 from torchlike._core.errors import JitCaptureError, users_frame
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
 from torchlike._jit.capture.effects import Tables
-from torchlike._jit.capture.refusals import is_library_module, line_of
+from torchlike._jit.capture.refusals import is_library_class, line_of
 from torchlike._jit.capture.value_visits import ATOMS, OF_MODULES, ValueVisits, space_of, visitor_of
 from torchlike._jit.guards.containers import AttributesGuard, NoAttributesGuard
 from torchlike._jit.guards.guard import MISSING, CellGuard, MemberGuard
@@ -187,7 +187,7 @@ class GuardCollector(ValueVisits):
         space = space_of(value)
         cls = value if isinstance(value, type) else type(value)
         is_module = "_parameters" in space and "_modules" in space if space is not None else False
-        of_class = isinstance(value, type) or not is_library_module(str(cls.__module__))
+        of_class = isinstance(value, type) or not is_library_class(cls)
         if (
             space is not None
             and not is_module
@@ -239,10 +239,10 @@ class GuardCollector(ValueVisits):
         for base in cls.__mro__:
             found = base.__dict__.get(name, MISSING)
             if found is MISSING:
-                if not is_library_module(str(base.__module__)):
+                if not is_library_class(base):
                     before.append(base)
                 continue
-            if is_library_module(str(base.__module__)):
+            if is_library_class(base):
                 return True
             if isinstance(found, types.MemberDescriptorType):
                 if not isinstance(value, type):

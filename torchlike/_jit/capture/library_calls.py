@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.capture.refusals import LIBRARIES, is_library, is_library_module, line_of
+from torchlike._jit.capture.refusals import LIBRARIES, is_library, is_library_class, line_of
 from torchlike._jit.guards.containers import EnvironmentGuard, EnvironmentVariableGuard
 from torchlike._jit.guards.guard import ValueGuard
 from torchlike._jit.guards.objects import StateGuard
@@ -516,7 +516,7 @@ def _ask_class(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> N
     if (
         event == "call"
         and isinstance(cls, type)
-        and not is_library_module(cls.__module__)
+        and not is_library_class(cls)
         and (observer.is_called_by_user(frame))
     ):
         key = id(cls), _ask_class

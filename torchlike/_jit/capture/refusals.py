@@ -14,6 +14,7 @@ from typing import Any
 
 from torchlike._core import errors
 from torchlike._core.errors import JitCaptureError
+from torchlike._runtime.homes import home
 
 #: Packages whose code is no user's: what they read is theirs to keep right.
 LIBRARIES = frozenset(
@@ -71,6 +72,11 @@ def is_library_module(name: str) -> bool:
         return True
     module = sys.modules.get(name)
     return module is not None and is_library_file(module)
+
+
+def is_library_class(cls: type) -> bool:
+    """Return whether a class stands in a library that is not looked into."""
+    return is_library_module(home(cls))
 
 
 def is_library_file(module: types.ModuleType) -> bool:

@@ -26,7 +26,12 @@ from typing import Any
 import numpy as np
 
 from torchlike._jit.capture.library_calls import asks, frozen
-from torchlike._jit.capture.refusals import is_library, is_library_file, is_library_module
+from torchlike._jit.capture.refusals import (
+    is_library,
+    is_library_class,
+    is_library_file,
+    is_library_module,
+)
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.guards.containers import ArrayGuard, EntriesGuard, ItemsGuard, entries
 from torchlike._jit.guards.guard import CellGuard, NameGuard, ValueGuard
@@ -41,6 +46,7 @@ from torchlike._jit.guards.objects import (
     state_of,
 )
 from torchlike._jit.guards.weak import Reached
+from torchlike._runtime.homes import home
 from torchlike.tensor import FIELDS, Tensor, whole_dict
 
 ATOMS = frozenset(
@@ -181,12 +187,12 @@ class ValueVisits(Reached):
             self.visit(found, f"{label}()", depth + 1)
 
     def _class(self, cls: type, label: str, depth: int) -> None:
-        if is_library_module(str(cls.__module__)):
+        if is_library_class(cls):
             if cls is decimal.Decimal:
                 self._decimal(cls, label, depth)
             return
         for base in cls.__mro__:
-            if is_library_module(str(base.__module__)):
+            if is_library_class(base):
                 continue
             for name, found in list(base.__dict__.items()):
                 if visitor_of(type(found)) not in _FUNCTIONS:
@@ -328,7 +334,7 @@ class ValueVisits(Reached):
                         self.visit(hook, f"{label}.{name}", depth + 1)
                 elif isinstance(held, (types.FunctionType, types.MethodType)):
                     self.visit(held, f"{label}.{name}", depth + 1)  # an exchanged forward
-        if not is_library_module(str(cls.__module__)):
+        if not is_library_class(cls):
             self.visit(cls, cls.__name__, depth + 1)
             if not is_module:  # exchanging a module's moves the epoch
                 self._add((id(value), ClassGuard), ClassGuard(value, f"type({label})"))
@@ -445,7 +451,8 @@ def visitor_of(kind: type) -> Callable[..., None] | None:
     for kinds, visitor in _KINDS:
         if issubclass(kind, kinds):
             return visitor
-    top = str(kind.__module__).partition(".")[0]
+    module = home(kind)
+    top = module.partition(".")[0]
     if top == "torchlike" and any(base.__name__ == "JitFunction" for base in kind.__mro__):
         return ValueVisits._wrapping
     if state_of(kind) is not None:
@@ -454,8 +461,7 @@ def visitor_of(kind: type) -> Callable[..., None] | None:
         return ValueVisits._iterator
     if top in ("jax", "jaxlib", "numpy") or (
         # A lock tells something where its methods are called; see `FrameObserver._see_method`.
-        kind.__module__ in ("torchlike._core.dtypes", "_thread")
-        and (not issubclass(kind, threading.local))
+        module in ("torchlike._core.dtypes", "_thread") and (not issubclass(kind, threading.local))
     ):
         return None
     return ValueVisits._instance

@@ -10,6 +10,7 @@ from torchlike._jit.guards.guard import ARGUMENTS, MISSING, Guard, describe, equ
 from torchlike._jit.guards.keys import PLAIN, describe_slot, is_plain
 from torchlike._jit.guards.sources import PlaceSlot, Slot, rebound_slots
 from torchlike._runtime import targets
+from torchlike._runtime.homes import home
 from torchlike.tensor import Tensor
 
 PLAIN_VALUES = (int, float, complex, bool, str, bytes, type(None))
@@ -126,7 +127,7 @@ def library_names(cls: type) -> frozenset[str]:
     in_features …)."""
     found: set[str] = set()
     for base in cls.__mro__:
-        if str(base.__module__).partition(".")[0] == "torchlike":
+        if home(base).partition(".")[0] == "torchlike":
             for value in base.__dict__.values():
                 code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
                 if code is not None:

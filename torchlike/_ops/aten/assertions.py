@@ -8,6 +8,7 @@ from typing import Any
 from torchlike._core import devices, dtypes, layouts, modes
 from torchlike._core.dispatch.registry import composite
 from torchlike._ops.value_checks import require
+from torchlike._runtime.reference import follows
 from torchlike.tensor import Tensor
 
 _FAILED = (
@@ -51,9 +52,9 @@ def _raise_unless(holds: bool, error: type[Exception], message: Any) -> None:
         )
     if message is None:
         raise error(_FAILED)
-    if not callable(message):
+    if not callable(message) and not follows("checks take words"):
         raise TypeError("message must be a callable")
-    raise error(str(message()))
+    raise error(str(message() if callable(message) else message))
 
 
 @composite("_check_with", method=False)

@@ -41,6 +41,7 @@ from torchlike._core.dispatch.schema import (
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.memory_order import like_first, of_loop
 from torchlike._ops.promotion import in_float32
+from torchlike._runtime.reference import error_of, follows
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -83,7 +84,7 @@ def _functional(
 
 def _no_bools(x: Any, message: str) -> None:
     if x.dtype == np.bool_:
-        raise RuntimeError(message)
+        raise error_of(NotImplementedError)(message)
 
 
 @op(
@@ -425,6 +426,9 @@ def softshrink(input: Input, lambd: Float = 0.5):
             f"lambda must be in range [0, {largest:g}] for input dtype {scalar_type_of(input)}, "
             f"but found {lambd:g}"
         )
+
+    if follows("softshrink rounds its number"):
+        lambd = float(np.asarray(lambd, input.dtype))
 
     def shrunk(x: Any) -> jax.Array:
         moved = jnp.where(x > lambd, x - lambd, x + lambd)

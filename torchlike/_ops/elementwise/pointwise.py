@@ -39,6 +39,7 @@ from torchlike._ops.promotion import (
     scalar_like,
 )
 from torchlike._ops.underived import without_derivative
+from torchlike._runtime.reference import error_of
 from torchlike.tensor import Tensor
 
 # -- binary arithmetic -----------------------------------------------------------------------------
@@ -89,7 +90,7 @@ def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     x, y = promoted(input, other)
     if x.dtype == np.bool_ or _bool_tensor(input) or _bool_tensor(other):
         both = _bool_tensor(input) and _bool_tensor(other)
-        raise RuntimeError(
+        raise error_of(NotImplementedError)(
             "Subtraction, the `-` operator, with "
             + (
                 "two bool tensors is not supported. "

@@ -19,6 +19,7 @@ from torchlike._ops.elementwise.division import divide
 from torchlike._ops.promotion import in_float32, promoted_float, scalar_like
 from torchlike._ops.special import gamma
 from torchlike._runtime import targets
+from torchlike._runtime.reference import error_of
 from torchlike.tensor import Tensor
 
 
@@ -170,7 +171,7 @@ def logit(input: Input, eps: OptInexact = None):
 def neg(input: Input):
     """Return ``-input``. RuntimeError for bool tensors."""
     if input.dtype == np.bool_:
-        raise RuntimeError(
+        raise error_of(NotImplementedError)(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
             "invert a mask, use the `~` or `logical_not()` operator instead."
         )
@@ -181,7 +182,7 @@ def neg(input: Input):
 def positive(input: Tensor) -> Tensor:
     """Return ``input`` itself. RuntimeError for bool tensors."""
     if require_tensor(input, "positive").dtype is dtypes.bool:
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+        raise error_of(NotImplementedError)("The `+` operator, on a bool tensor is not supported.")
     return input
 
 

@@ -17,6 +17,7 @@ from torchlike._ops.fourier.fourier_order import of_transform, of_transforms
 from torchlike._ops.outputs import write_out
 from torchlike._ops.shape.shaping import roll
 from torchlike._ops.shape.views import shape_arguments
+from torchlike._runtime.reference import error_of
 from torchlike.tensor import Tensor
 
 #: name -> (the function on one axis, what its input must be, whether n is the size of the result)
@@ -43,12 +44,14 @@ _NORMS = (None, "backward", "forward", "ortho")
 def _prepared(x: Any, takes: str, name: str) -> jax.Array:
     """Return the input in a dtype that XLA can transform: float32/64 or complex64/128."""
     if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-        raise RuntimeError(f"Unsupported dtype {scalar_type_of(x)}")
+        raise error_of(NotImplementedError)(f"Unsupported dtype {scalar_type_of(x)}")
     if x.dtype.kind in "iub":
         x = x.astype(dtypes.get_default_dtype().numpy)
     if takes == "real":
         if x.dtype.kind == "c":
-            raise RuntimeError(f"{name} expects a real input tensor, but got {scalar_type_of(x)}")
+            raise error_of(TypeError)(
+                f"{name} expects a real input tensor, but got {scalar_type_of(x)}"
+            )
         return x
     if takes == "complex" or x.dtype.kind != "c":
         return x.astype(dtypes.from_numpy_dtype(x.dtype).to_complex().numpy)
@@ -107,7 +110,7 @@ def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
     if not axes:
         return _prepared(input, _TRANSFORMS[kind][1], kind)
     if _TRANSFORMS[kind][1] == "real" and input.dtype.kind == "c":
-        raise RuntimeError(
+        raise error_of(TypeError)(
             f"{kind}n expects a real-valued input tensor, but got {scalar_type_of(input)}"
         )
     last, others = _FAMILIES[kind]

@@ -31,6 +31,7 @@ from torchlike._ops.promotion import in_float32, promoted
 from torchlike._ops.reduce.reduction import axes, in_norm_dtype, norm_op
 from torchlike._ops.unfused import settled
 from torchlike._ops.value_checks import refuse_where, values_of
+from torchlike._runtime.reference import error_of
 from torchlike.tensor import Tensor
 
 
@@ -273,7 +274,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     if isinstance(p, str):
         _require_square(A, p)
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+        raise error_of(ValueError)(f"linalg.cond got an invalid norm type: {p}")
     if not A.numel():
         return write_out(out, A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real()), cast=True)
     _require_square(A, p)

@@ -26,6 +26,7 @@ from torchlike._ops.promotion import in_float32, promoted, result_dtype
 from torchlike._ops.reduce.sorting import sorted_with_index
 from torchlike._ops.shape.joining import cat
 from torchlike._ops.value_checks import refuse_where, values_of
+from torchlike._runtime.reference import error_of
 from torchlike.tensor import Tensor, wrap
 
 # -- quantiles -------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
             f"{input.ndim} dimensions"
         )
     if input.dtype == np.bool_:
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise error_of(NotImplementedError)("cov(): bool dtype is not supported for input")
     x = jnp.atleast_2d(input)
     if x.dtype.kind in "iub":
         x = x.astype(dtypes.get_default_dtype().numpy)
@@ -242,7 +243,9 @@ def _samples(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, A
     if isinstance(dx, (bool, complex)):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if y.dtype.name == "bool":
-        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+        raise error_of(NotImplementedError)(
+            f"{name}: received a bool input for `y`, but bool is not supported"
+        )
     pairs = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1) if n else y
     if x is None:
         return pairs, dx

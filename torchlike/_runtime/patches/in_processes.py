@@ -8,7 +8,8 @@ from torchlike._runtime.patches.registry import DeclaredPatch
 ALIAS = DeclaredPatch(
     "torch-alias",
     "Finders in `sys.meta_path`, and modules named `torch....` in `sys.modules`: they are "
-    "torchlike's. `importlib.metadata` knows a distribution `torch`",
+    "torchlike's. `importlib.metadata` knows a distribution `torch`. `Tensor`, `Parameter`, "
+    "`Buffer`, `DataLoader` and the datasets say that they come from `torch...`",
     when="`import torchlike.as_torch`, `torchlike run`, the shim",
     why="programs that `import torch` run unchanged",
     files=(

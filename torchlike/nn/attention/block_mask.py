@@ -16,6 +16,7 @@ from typing import Any
 
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._runtime.reference import follows
 from torchlike.nn.attention.masks import (
     mask_device,
     noop_mask,
@@ -186,11 +187,15 @@ class BlockMask:
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """Return the percentage of the scores that lie in blocks masked whole."""
+        """Return the percentage of the scores that lie in blocks masked whole; of the blocks, where
+        PyTorch 2.14 is followed."""
         kept = self.kv_num_blocks.sum()
         if self.full_kv_num_blocks is not None:
             kept = kept + self.full_kv_num_blocks.sum()
-        return 100 * (1 - kept.item() * math.prod(self.BLOCK_SIZE) / self.numel())
+        if not follows("sparsity counts blocks"):
+            return 100 * (1 - kept.item() * math.prod(self.BLOCK_SIZE) / self.numel())
+        blocks = (-(-n // size) for n, size in zip(self.seq_lengths, self.BLOCK_SIZE, strict=True))
+        return 100 * (1 - kept.item() / math.prod((*self.kv_num_blocks.shape[:-1], *blocks)))
 
     def to_dense(self) -> Tensor:
         """Return an int32 tensor (…, rows, columns): 1 for each block that holds something."""
@@ -215,13 +220,17 @@ class BlockMask:
 
     def __getitem__(self, index: Any) -> BlockMask:
         """Return the mask of some batches, heads and rows of blocks; an int keeps its dimension.
-        The part has the lengths of the whole, and its ``mask_mod`` has to be set before use."""
+        The part has the lengths of the whole (where PyTorch 2.14 is followed, that of the rows that
+        are left), and its ``mask_mod`` has to be set before use."""
         if self.dq_kv_order is not None:
             raise NotImplementedError(
                 "Slicing BlockMask with tensor dq_kv_order is not supported "
                 "yet. Make the part without it."
             )
-        given = (*(index if isinstance(index, tuple) else (index,)), *[slice(None)] * 3)[:3]
+        asked = index if isinstance(index, tuple) else (index,)
+        if len(asked) > 3 and follows("parts of block masks are as long as their rows"):
+            raise IndexError("BlockMask indexing supports batch, head, and Q-block dimensions")
+        given = (*asked, *[slice(None)] * 3)[:3]
         sizes = self.kv_num_blocks.shape[:3]
         at = tuple(
             [
@@ -234,12 +243,25 @@ class BlockMask:
             ]
         )
         full = (self.full_kv_num_blocks, self.full_kv_indices)
+        blocks = self.kv_indices[at]
+        lengths = self.seq_lengths
+        if follows("parts of block masks are as long as their rows"):
+            lengths = (self._length_of(at[2], blocks.shape[-2]), lengths[1])
         return self._build(
-            (self.kv_num_blocks[at], self.kv_indices[at]),
+            (self.kv_num_blocks[at], blocks),
             full if full[0] is None else (full[0][at], full[1][at]),
             mask_mod=sliced_mask,
-            seq_lengths=self.seq_lengths,
+            seq_lengths=lengths,
         )
+
+    def _length_of(self, rows: Any, count: int) -> int:
+        """Return how many queries are in some rows of blocks. A tensor's are not looked at: each of
+        the ``count`` counts whole."""
+        whole, size = self.seq_lengths[0], self.BLOCK_SIZE[0]
+        if not isinstance(rows, slice):
+            return count * size
+        taken = range(self.kv_num_blocks.shape[-1])[rows]
+        return sum(max(0, min(size, whole - row * size)) for row in taken)
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """Return the upper left corner of the mask, for shorter sequences."""

@@ -17,6 +17,7 @@ from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.errors import warn_once
 from torchlike._jit.call.entry import jit
 from torchlike._ops.nn.attention.attention import modified_attention_op
+from torchlike._runtime.reference import follows
 from torchlike.amp.autocast_mode import (
     get_autocast_dtype,
     is_autocast_available,
@@ -153,17 +154,20 @@ def _check_lengths(block_mask: BlockMask, queries: int, keys: int) -> None:
     rows, columns = block_mask.shape[-2:]
     made = (
         f"block_mask was created for block_mask.shape={block_mask.shape} but got "
-        f"q_len={queries} and kv_len={keys}. "
+        f"q_len={queries} and kv_len={keys}. As the block mask"
     )
+    error: type[Exception] = ValueError
+    if follows("block masks of other lengths"):
+        made, error = "block_mask", RuntimeError
     if queries > rows or keys > columns:
-        raise ValueError(
-            f"{made}As the block mask was created for a smaller length than you're using it for, "
-            "you likely need to create a new block mask."
+        raise error(
+            f"{made} was created for a smaller length than you're using it for, you likely "
+            "need to create a new block mask."
         )
     if (queries, keys) != (rows, columns):
-        raise ValueError(
-            f"{made}As the block mask was created for a larger length than you're using it for, "
-            "you can either 1. create a new block mask with the correct length, or 2. 'adjust' "
+        raise error(
+            f"{made} was created for a larger length than you're using it for, you can "
+            "either 1. create a new block mask with the correct length, or 2. 'adjust' "
             "the existing block mask to the correct length by calling "
             "block_mask._adjust(q_len, kv_len). This essentially 'crops' the block mask to the "
             "upper left corner, which does not work for all mask_mods!"
