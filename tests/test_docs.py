@@ -51,3 +51,43 @@ def test_lines_are_those_of_the_page():
     assert program("one\n```python\nx = 1\n```\ntwo\n").splitlines()[2] == "x = 1"
     assert "changing-shapes.md" in PAGES
     assert "timing.md" in PAGES
+
+
+ROOT = DOCS.parent
+_PAGES_WITH_LINKS = [
+    *(ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")),
+    *sorted(DOCS.rglob("*.md")),
+]
+_LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def anchors(page):
+    """The headings of a page as addresses within it."""
+    headings = re.findall(r"^#+ (.*)$", _CODE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    words = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", h).strip().lower() for h in headings)
+    return {re.sub(r"[^\w\- ]", "", w).replace(" ", "-") for w in words}
+
+
+@pytest.mark.parametrize("page", _PAGES_WITH_LINKS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    broken = []
+    for path, anchor in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))):
+        if "://" in path or path.startswith("mailto:"):
+            continue
+        target = page.parent / path if path else page
+        known = target.exists() and (
+            not anchor or target.suffix != ".md" or anchor in anchors(target)
+        )
+        if not known:
+            broken.append(f"{path}#{anchor}")
+    assert broken == []
+
+
+def test_readme_is_read_in_a_minute():
+    assert (ROOT / "README.md").read_text("utf-8").count("\n") <= 80
+
+
+def test_every_page_has_a_place_in_the_site():
+    nav = (ROOT / "zensical.toml").read_text("utf-8")
+    assert [p.name for p in sorted(DOCS.glob("*.md")) if f'"docs/{p.name}"' not in nav] == []

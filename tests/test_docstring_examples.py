@@ -85,6 +85,7 @@ OURS = [
     "testing.assert_no_recompile",
     "testing.check_against_torch",
     "testing.chex.assert_max_traces",
+    "testing.chex.everywhere",
     "testing.chex.variants",
     "testing.strategies.ModuleCase",
     "testing.strategies.InPlaceProgram",

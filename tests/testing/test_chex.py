@@ -162,3 +162,20 @@ def test_a_test_that_runs_nothing_as_variant_fails():
 def test_unknown_variants_are_refused():
     with pytest.raises(ValueError, match="unknown variant 'tpu': one of eager"):
         chex.variants("tpu")
+
+
+def test_everywhere_gives_chex_itself_our_assertions():
+    own = plain.assert_trees_all_close, plain.assert_max_traces
+    with pytest.raises(AssertionError, match="do not match"):
+        plain.assert_trees_all_close(t, t.jax())
+    with chex.everywhere():
+        plain.assert_trees_all_close(t, t.jax())
+        plain.assert_trees_all_equal_shapes_and_dtypes({"w": t}, {"w": t.numpy()})
+        with pytest.raises(AssertionError, match="not approximately equal"):
+            plain.assert_trees_all_close(t, t.jax() + 1)
+        with chex.everywhere():
+            pass
+        plain.assert_trees_all_equal(t, t.jax())
+        plain.assert_max_traces(torch.compile(torch.sin), n=1)(t)
+        jax.jit(plain.assert_max_traces(lambda x: x + 1, n=1))(t.jax())
+    assert (plain.assert_trees_all_close, plain.assert_max_traces) == own

@@ -6,9 +6,9 @@ says ``with jax.enable_x64(False):``. Inside, what torchlike compiles or makes r
 ``require``: JAX compiles anew there, so the refusal stands in what is traced and costs a call
 nothing.
 
-Not built: the switch on around torchlike's own calls alone. JAX's public context takes 0.9 µs (an
-op 6.7), its private switch 0.1, and the package calls JAX in a thousand places, of which one
-forgotten would cut int64 to int32 without a word. Nor is JAX's ``jax_explicit_x64_dtypes`` enough:
+Not built: the switch on around torchlike's own calls alone. It was tried, and goes far; but JAX's
+functions cut the 64-bit arrays that tensors hand out, with no more than a warning
+(docs/design/semantics.md has the experiment). Nor is JAX's ``jax_explicit_x64_dtypes`` enough:
 a number beside a float64 array is rounded to float32, and an int of more than 32 bits overflows.
 """
 

@@ -37,7 +37,7 @@ class _CompiledFunction:
         tree: Any,
         statics: tuple[Any, ...],
         mask: int,
-        n_operands: int,
+        arrays: list[Any],
         residuals: bool,
     ) -> None:
         self.out_tree: Any = None
@@ -61,7 +61,16 @@ class _CompiledFunction:
             return tuple(jnp.asarray(o) for o in found)
 
         name = getattr(function, "__name__", type(function).__name__)
-        self.exe = Executable(f"{name}Backward", pure, mask, n_operands, residuals=residuals)
+        # A backward that computes the forward again would write to its `jax.Ref`s again.
+        keeps = residuals or bool(mask and _effects(pure, arrays))
+        self.trace_guards = TraceGuards()  # of the traces that are used
+        self.exe = Executable(f"{name}Backward", pure, mask, len(arrays), residuals=keeps)
+
+
+def _effects(function: Callable[..., Any], arrays: list[Any]) -> Any:
+    """Return what a function of arrays does beside computing, as JAX knows it."""
+    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
+    return jax.make_jaxpr(function)(*shapes).effects
 
 
 @contextlib.contextmanager
@@ -104,7 +113,9 @@ def from_jax_function(
     are those of JAX, through the function's ``jax.custom_vjp`` or ``custom_jvp`` where it has them.
     It is compiled once for each signature, and becomes part of the program inside
     ``torchlike.jit``. A plain Python value that it reads (a global, a closure variable) may change
-    between calls: it is compiled again, as is a jitted function that uses it.
+    between calls: it is compiled again, as is a jitted function that uses it. A ``jax.Ref`` among
+    the arguments, or that the function has from outside, is read and written by each call; a write
+    that depends on a tensor with a gradient needs ``jax.lax.stop_gradient``.
 
     Args:
       function: a pure function of pytrees of arrays. Plain values (numbers, strings, None) reach
@@ -166,7 +177,7 @@ def from_jax_function(
         signature = (*key, mask)
         compiled = cache.get(signature)
         if compiled is None or not compiled.trace_guards.check():
-            compiled = _CompiledFunction(fn, tree, tuple(statics), mask, len(operands), residuals)
+            compiled = _CompiledFunction(fn, tree, tuple(statics), mask, arrays, residuals)
             cache[signature] = compiled
             if len(cache) > _MOST:
                 cache.popitem(last=False)

@@ -8,9 +8,10 @@ other names (``dataclass``, ``Dimensions``, ``TestCase``) are chex's own.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -53,6 +54,33 @@ def __getattr__(name: str) -> Any:
 
     globals()[name] = assertion
     return assertion
+
+
+@contextlib.contextmanager
+def everywhere() -> Iterator[None]:
+    """Have chex's own assertions take tensors beside arrays, too, within a ``with`` block: for
+    tests that say ``import chex``. A fixture of a ``conftest.py`` does it for a whole suite.
+
+    Returns:
+      the context manager.
+
+    Example:
+      >>> import chex
+      >>> from torchlike.testing.chex import everywhere
+      >>> with everywhere():
+      ...     chex.assert_trees_all_close(torch.ones(3), torch.ones(3).jax())
+    """
+    chex = importlib.import_module("chex")
+    before = {name: getattr(chex, name) for name in dir(chex) if name.startswith("assert_")}
+    ours = importlib.import_module(__name__)
+    try:
+        for name in before:
+            getattr(_chex, name)  # which remembers chex's own: ours call it
+            setattr(chex, name, getattr(ours, name))
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(chex, name, function)
 
 
 def __dir__() -> list[str]:
