@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 
 from tests.porting.commands import ROOT, torchlike_command, write
 from torchlike._runtime import environment_variables
-from torchlike.porting import cli, compare, demo, launcher
+from torchlike.porting import cli, compare, demo, help_texts, launcher
+from torchlike.porting.bench import command as bench
 from torchlike.porting.divergence import command as divergence
 from torchlike.porting.doctor import command as doctor
+from torchlike.porting.plan import chips
 from torchlike.porting.shim import command as shim
 from torchlike.porting.version import own_version
 
@@ -27,6 +30,7 @@ def calls(monkeypatch):
         (shim, "run"),
         (doctor, "run"),
         (divergence, "run"),
+        (bench, "run"),
     ):
         said = "run" if module is launcher else module.__name__.split(".")[2]
         monkeypatch.setattr(module, name, lambda *a, _name=said, **k: made.append((_name, a, k)))
@@ -73,15 +77,35 @@ def test_options_of_run_stand_before_the_script(calls):
 
 def test_arguments_of_compare(calls):
     cli.main(["compare", "--torch", "--output", "out", "train.py", "--torch", "--output", "x"])
-    name, (script,), options = calls[0]
+    name, (script, options), _ = calls[0]
     assert (name, script) == ("compare", ["train.py", "--torch", "--output", "x"])
-    assert options == {
-        "as_module": False,
-        "with_torch": True,
-        "output": Path("out"),
-        "html_path": None,
-        "peak": None,
-    }
+    assert options == compare.CompareOptions(with_torch=True, output=Path("out"))
+
+
+def test_another_environments_pytorch_is_named_by_its_python(calls):
+    cli.main(["compare", "--torch-python", "other/bin/python", "--rounds", "3", "train.py"])
+    cli.main(["bench", "train.py", "--torch-python", "other/bin/python"])
+    cli.main(["compare", "--find-divergence", "--torch-python", "p", "train.py"])
+    expected = compare.CompareOptions(
+        with_torch=True, torch_python="other/bin/python", rounds=3, output=Path()
+    )
+    assert [options for _, (_, options), _ in calls[:2]] == [expected, expected]
+    assert calls[2][2]["torch_python"] == "p"
+
+
+def test_arguments_of_bench(calls):
+    words = ["--shape", "x=2,n", "--shape", "y=3", "--jax", "lambda x: x", "--sweep", "n=2..8"]
+    cli.main(["bench", "lambda x: x", *words, "--no-gradients", "--peak", "h100"])
+    (name, (options,), _) = calls[0]
+    assert name == "bench"
+    assert options == bench.BenchOptions(
+        "lambda x: x",
+        shapes=["x=2,n", "y=3"],
+        jax="lambda x: x",
+        sweep="n=2..8",
+        gradients=False,
+        peak=chips.CHIPS["h100"].peak,
+    )
 
 
 def test_arguments_of_find_divergence(calls):
@@ -95,6 +119,7 @@ def test_arguments_of_find_divergence(calls):
             {
                 "as_module": False,
                 "with_torch": True,
+                "torch_python": None,
                 "tolerance": 1e-4,
                 "steps": 3,
                 "json_path": None,
@@ -179,11 +204,43 @@ def test_a_missing_script_is_all_that_is_missing(command, capsys):
     assert capsys.readouterr().err.endswith("the following arguments are required: SCRIPT\n")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["compare", "--help"]])
-def test_help_names_the_environment_variables(arguments, capsys):
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["run", "--thread=3", "x.py"], "--threads=3"),
+        (["scan", "--failon", "never", "x.py"], "--fail-on"),
+        (["compare", "--find-divergance", "x.py"], "--find-divergence"),
+    ],
+)
+def test_an_option_like_another_is_asked_about(arguments, meant, capsys):
     with pytest.raises(SystemExit) as raised:
         cli.main(arguments)
+    assert raised.value.code == 2
+    assert capsys.readouterr().err.endswith(f"Did you mean: {meant}\n")
+
+
+@pytest.mark.parametrize("name", [n for n in help_texts.COMMANDS if n != "launch"])
+def test_help_of_a_subcommand_says_what_it_is_for_with_examples(name, capsys):
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["help", name])
     assert raised.value.code == 0
+    output = capsys.readouterr().out
+    text, examples = help_texts.COMMANDS[name]
+    assert text.splitlines()[0] in output
+    lines = examples.splitlines()
+    assert len(lines) == 2
+    assert all(line in output and line.startswith(f"torchlike {name}") for line in lines)
+    assert "TORCHLIKE_LOGS" not in output
+    for line in lines:  # they are what the command takes
+        assert cli.parse(shlex.split(line.partition(" > ")[0])[1:]).command == name
+
+
+def test_every_subcommand_has_its_text():
+    assert set(help_texts.COMMANDS) == set(cli._EXECUTED_BY)
+
+
+def test_help_names_the_environment_variables(capsys):
+    assert cli.main(["help", "env"]) == 0
     output = capsys.readouterr().out
     for variable in environment_variables.ALL:
         assert f"{variable.name}=" in output

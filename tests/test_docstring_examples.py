@@ -52,6 +52,7 @@ OURS = [
     "install_alias",
     "alias",
     "tune_allocator",
+    "bench",
     "plan",
     "porting.plan.device_mesh",
     "porting.plan.planning.Plan",

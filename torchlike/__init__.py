@@ -254,8 +254,8 @@ def __getattr__(name: str):
         return _sys.modules[__name__]
     if name == "Storage":  # that of the default dtype, which changes
         return _STORAGE_TYPES[f"{_dtypes.scalar_type(get_default_dtype())}Storage"]
-    if name == "plan":  # with what it needs of JAX and rich
-        return _importlib.import_module("torchlike.porting.plan").plan
+    if name in ("bench", "plan"):  # with what they need of JAX and rich
+        return getattr(_importlib.import_module(f"torchlike.porting.{name}"), name)
     if name in _LATER:
         return _importlib.import_module(f"torchlike.{name}")
     raise AttributeError(f"module 'torchlike' has no attribute {name!r}", name=name)

@@ -75,18 +75,20 @@ def test_table_has_times_ratio_and_agreement_():
     text = render(make_run(), compiled)
     eager_row = next(line for line in text.splitlines() if line.startswith("│ eager"))
     compiled_row = next(line for line in text.splitlines() if line.startswith("│ step compiled"))
-    assert [cell.strip() for cell in eager_row.split("│")[1:6]] == [
+    assert [cell.strip() for cell in eager_row.split("│")[1:7]] == [
         "eager",
         "500 ms",
-        "12 ms",
+        "12 ms ±17%",
         "1.00",
+        "1 s",
         "",
     ]
-    assert [cell.strip() for cell in compiled_row.split("│")[1:6]] == [
+    assert [cell.strip() for cell in compiled_row.split("│")[1:7]] == [
         "step compiled",
         "2.5 s",
-        "3 ms",
+        "3 ms ±0%",
         "0.25",
+        "1 s",
         "9.8e-04 all 3",
     ]
 

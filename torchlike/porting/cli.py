@@ -12,41 +12,13 @@ import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from torchlike._runtime import environment_variables
-
-_RUN = """\
-Run a PyTorch script unchanged: `import torch` and every torch.x.y mean torchlike.
-"""
-_COMPARE = """\
-Run a PyTorch script eager and compiled, each in its own process; print the time of the first and of
-a steady step and how closely the losses agree; write a plot and the numbers. With
---find-divergence: name where the compiled run first differs from the eager one instead, or with
---torch, where torchlike first differs from PyTorch.
-"""
-_DEMO = "Compare eager and compiled training on handwritten digits."
-_SHIM = """\
-Make `import torch` mean torchlike in a virtual environment: a distribution `torch` that pip and uv
-take for PyTorch's. `status` says which torch is there (exit code 1: not this one, or not whole),
-`remove` takes it away.
-"""
-_DOCTOR = """\
-Say what a report of a bug should: versions, devices, caches, threads, which torch is imported, and
-what is known not to go together (exit code 1 if something is).
-"""
-_PLAN = """\
-Say what a script's training step needs on a machine that is not here: memory of each chip,
-operations, exchange, and bounds on its time. The script runs up to its first step, without values.
-"""
-_SCAN = """\
-Read programs and notebooks and say whether they run here, and what is missing, slow or different,
-with its lines. Nothing of them runs. Exit code 1: something is missing (or what --fail-on names);
-2: nothing could be read; 3: nothing is missing, but some files could not be read.
-"""
-_LAUNCH = "Run a script in several processes, as torchrun does: torchlike launch --help says how."
+from torchlike.porting import help_texts
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,6 +39,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if argv and argv[0] == "launch":  # which has a parser of its own
         options = argparse.Namespace(command="launch", args=list(argv[1:]))
     else:
+        parser.asked = argv[0] if argv else ""
         options = parser.parse_args(argv)
     for variable in environment_variables.ALL:
         try:
@@ -119,7 +92,8 @@ def _compare(options: argparse.Namespace) -> int:
         return _room("divergence.command").run(
             command,
             as_module=options.module,
-            with_torch=options.torch,
+            with_torch=options.torch or options.torch_python is not None,
+            torch_python=options.torch_python,
             tolerance=options.tolerance,
             steps=options.steps,
             json_path=options.json,
@@ -129,13 +103,54 @@ def _compare(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"torchlike: {error}", file=sys.stderr)
         return 2
-    return _room("compare").compare(
+    compare = _room("compare")
+    return compare.compare(
         command,
-        as_module=options.module,
-        with_torch=options.torch,
-        output=options.output,
-        html_path=options.html,
-        peak=peak,
+        compare.CompareOptions(
+            as_module=options.module,
+            with_torch=options.torch or options.torch_python is not None,
+            torch_python=options.torch_python,
+            rounds=options.rounds,
+            output=options.output,
+            html_path=options.html,
+            peak=peak,
+        ),
+    )
+
+
+def _bench(options: argparse.Namespace) -> int:
+    try:
+        peak = None if options.peak is None else _room("plan.work").peak_of(options.peak)
+    except ValueError as error:
+        print(f"torchlike: {error}", file=sys.stderr)
+        return 2
+    if options.function.endswith(".py"):  # a whole script
+        compare = _room("compare")
+        options_ = compare.CompareOptions(
+            with_torch=options.torch_python is not None or _room("compare").has_pytorch(),
+            torch_python=options.torch_python,
+            rounds=options.rounds or 3,
+            output=options.output,
+            html_path=options.html,
+            peak=peak,
+        )
+        return compare.compare([options.function], options_)
+    command = _room("bench.command")
+    return command.run(
+        command.BenchOptions(
+            options.function,
+            shapes=options.shape,
+            arguments=options.args,
+            jax=options.jax,
+            sweep=options.sweep,
+            gradients=not options.no_gradients,
+            rounds=options.rounds or 7,
+            torch_python=options.torch_python,
+            peak=peak,
+            output=options.output,
+            json_path=options.json,
+            html_path=options.html,
+        )
     )
 
 
@@ -179,9 +194,38 @@ def _demo(options: argparse.Namespace) -> int:
     return _room("demo").demo(with_torch=options.torch, output=options.output)
 
 
+def _help(options: argparse.Namespace) -> int:
+    if options.topic == help_texts.ENVIRONMENT:
+        print(help_texts.environment())
+    else:
+        parse([*([options.topic] if options.topic else ()), "--help"])
+    return 0
+
+
 def launch(options: argparse.Namespace) -> int:
     """Run the launcher, which needs neither torchlike nor JAX."""
     return importlib.import_module("torchlike._runtime.launching.agent").main(options.args)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was meant where an option is unknown: ``--thread`` is like ``--threads``."""
+
+    #: The options of each subcommand.
+    options_of: Mapping[str, list[str]] = MappingProxyType({})
+    #: The subcommand that is asked for.
+    asked = ""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the error, and exit."""
+        prefix, found, words = message.partition("unrecognized arguments: ")
+        if found and not prefix:
+            for word in words.split():
+                name, equals, value = word.partition("=")
+                near = difflib.get_close_matches(name, self.options_of.get(self.asked, ()), n=1)
+                if near:
+                    message += f". Did you mean: {near[0]}{equals}{value}"
+                    break
+        super().error(message)
 
 
 class _Version(argparse.Action):
@@ -196,20 +240,20 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> _Parser:
+    parser = _Parser(
         prog="torchlike",
         description="PyTorch's programming model on JAX.",
-        epilog=_environment(),
+        epilog="torchlike help env lists the environment variables",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    run = _add(commands, "run", _RUN)
-    _add(commands, "launch", _LAUNCH)
-    compare_ = _add(commands, "compare", _COMPARE)
-    demo_ = _add(commands, "demo", _DEMO)
+    run = _add(commands, "run")
+    _add(commands, "launch")
+    compare_ = _add(commands, "compare")
+    demo_ = _add(commands, "demo")
     for command in (compare_, demo_):
         command.add_argument("--torch", action="store_true", help="with real PyTorch as well")
         command.add_argument(
@@ -229,7 +273,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         rest.required = False  # or a missing script would be "SCRIPT, ARGS"
     run.add_argument(
-        "--threads", type=_threads, metavar="N", help="how many threads XLA computes with"
+        "--threads", type=_count, metavar="N", help="how many threads XLA computes with"
     )
     run.add_argument(
         "--device-map",
@@ -248,16 +292,31 @@ def _parser() -> argparse.ArgumentParser:
         help="draw the random numbers that the script had on this GPU",
     )
     _add_compare(compare_)
+    _add_bench(commands)
     _add_plan(commands)
     _add_scan(commands)
     _add_shim(commands)
-    _add(commands, "doctor", _DOCTOR).add_argument(
-        "--json", action="store_true", help="print it as JSON"
-    )
+    _add(commands, "doctor").add_argument("--json", action="store_true", help="print it as JSON")
+    topics = _add(commands, "help")
+    topics.add_argument("topic", nargs="?", choices=[help_texts.ENVIRONMENT, *_EXECUTED_BY])
+    parser.options_of = {
+        name: [option for action in command._actions for option in action.option_strings]
+        for name, command in commands.choices.items()
+    }
     return parser
 
 
 def _add_compare(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument(
+        "--rounds",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="run each row N times, by turns (1), for medians and their spread",
+    )
+    compare.add_argument(
+        "--torch-python", metavar="PATH", help="as --torch, with the Python that has PyTorch"
+    )
     compare.add_argument("--html", type=Path, metavar="FILE", help="write a page of the comparison")
     compare.add_argument(
         "--peak",
@@ -279,7 +338,7 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     )
     compare.add_argument(
         "--steps",
-        type=_steps,
+        type=_count,
         default=20,
         metavar="N",
         help="of --find-divergence: end the runs after N updates (20)",
@@ -289,8 +348,50 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    plan = _add(commands, "plan", _PLAN)
+def _add_bench(commands: argparse._SubParsersAction[Any]) -> None:
+    bench = _add(commands, "bench")
+    bench.add_argument(
+        "function",
+        metavar="FUNCTION",
+        help="'lambda x: x.softmax(-1)', file.py::function, or train.py",
+    )
+    bench.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="x=64,1000",
+        help="the shape of an argument, one for each; x=64,n:int64 with a dtype",
+    )
+    bench.add_argument(
+        "--args", metavar="EXPR", help="all arguments, instead: 'torch.randn(n, n), 0.5'"
+    )
+    bench.add_argument("--jax", metavar="FUNCTION", help="the same by hand in JAX, timed as well")
+    bench.add_argument(
+        "--sweep",
+        metavar="n=64..65536",
+        help="over sizes that shapes name, which double (or n=100,300); writes a plot",
+    )
+    bench.add_argument(
+        "--no-gradients", action="store_true", help="leave the calls with gradients out"
+    )
+    bench.add_argument(
+        "--rounds", type=_count, metavar="N", help="turns of each row (7; of a script 3)"
+    )
+    bench.add_argument("--torch-python", metavar="PATH", help="the Python that has PyTorch")
+    bench.add_argument(
+        "--peak",
+        metavar="h100|67e12|bf16=989e12,f32=67e12",
+        help="the device's operations a second, of which the share is told",
+    )
+    bench.add_argument(
+        "--output", type=Path, default=Path(), metavar="DIR", help="for the plot of a sweep"
+    )
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the numbers as JSON")
+    bench.add_argument("--html", type=Path, metavar="FILE", help="write a page")
+
+
+def _add_plan(commands: argparse._SubParsersAction[Any]) -> None:
+    plan = _add(commands, "plan")
     plan.add_argument("script", metavar="SCRIPT", help="the script with the training loop")
     plan.add_argument(
         "--topology", required=True, metavar="NAME", help="v5e:16x16, v5p:2x2x1, h100:8, h100:2x8"
@@ -312,8 +413,8 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
 
 
-def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    scan = _add(commands, "scan", _SCAN)
+def _add_scan(commands: argparse._SubParsersAction[Any]) -> None:
+    scan = _add(commands, "scan")
     scan.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file or a folder")
     scan.add_argument("--all", action="store_true", help="show what is supported as well")
     scan.add_argument(
@@ -332,8 +433,8 @@ def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     scan.add_argument("--html", type=Path, metavar="FILE", help="write the findings as a page")
 
 
-def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    actions = _add(commands, "shim", _SHIM).add_subparsers(
+def _add_shim(commands: argparse._SubParsersAction[Any]) -> None:
+    actions = _add(commands, "shim").add_subparsers(
         dest="action", required=True, metavar="install|status|remove"
     )
     install = _add(actions, "install", "Put torch into the environment: it is torchlike.")
@@ -369,17 +470,10 @@ def _device_map(text: str) -> dict[str, str]:
     return found
 
 
-def _threads(text: str) -> int:
+def _count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} threads")
-    return number
-
-
-def _steps(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} steps")
+        raise argparse.ArgumentTypeError(f"{number} is below 1")
     return number
 
 
@@ -391,26 +485,19 @@ def _positive(text: str) -> float:
 
 
 def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+    commands: argparse._SubParsersAction[Any], name: str, text: str = ""
 ) -> argparse.ArgumentParser:
+    """Add a subcommand, with the text and the examples of `help_texts`, or an action of one."""
+    about = help_texts.COMMANDS.get(name)
+    text, examples = (text, "") if text or about is None else (about.text, about.examples)
     return commands.add_parser(
         name,
         help=text.partition(".")[0].partition(":")[0],
         description=text,
-        epilog=_environment(),
+        epilog=f"examples:\n{textwrap.indent(examples, '  ')}" if examples else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-
-
-def _environment() -> str:
-    """Return the part of the help about environment variables."""
-    lines = ["environment:"]
-    for variable in environment_variables.ALL:
-        values = variable.stands_for if variable.values is None else "|".join(variable.values)
-        lines.append(f"  {variable.name}={values}")
-        lines.append(textwrap.indent(textwrap.fill(variable.meaning, 72), " " * 6))
-    return "\n".join(lines)
 
 
 def _explain_unknown(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
@@ -418,7 +505,7 @@ def _explain_unknown(parser: argparse.ArgumentParser, argv: Sequence[str]) -> No
     first = argv[0]
     if first == "-m" or (not first.startswith("-") and _is_script(first)):
         parser.error(f"{first!r} is no command. Did you mean: torchlike run {' '.join(argv)}")
-    near = difflib.get_close_matches(first, _EXECUTED_BY, n=1)
+    near = [] if first[:1] == "-" else difflib.get_close_matches(first, _EXECUTED_BY, n=1)
     if near:
         meant = " ".join([near[0], *argv[1:]])
         parser.error(f"{first!r} is no command. Did you mean: torchlike {meant}")
@@ -433,6 +520,8 @@ _EXECUTED_BY: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "launch": launch,
     "compare": _compare,
+    "bench": _bench,
+    "help": _help,
     "demo": _demo,
     "shim": _shim,
     "doctor": _doctor,

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,13 @@ from torchlike.porting.shim.environment import has_pytorch
 
 @dataclass(frozen=True)
 class Setup:
-    """One way to run the script: a label, the recording command, changes to the environment."""
+    """One way to run the script: a label, the recording command, changes to the environment, and
+    which Python runs it (this one by default)."""
 
     label: str
     command: tuple[str, ...]
     environment: dict[str, str]
+    python: str | None = None
 
 
 _ON_TORCHLIKE = ("-m", "torchlike.porting.record_torchlike")
@@ -54,7 +56,11 @@ _HOW = (
     "No function here is one step: forward, backward and one optimizer.step(). To compile a whole "
     "step, write it as a function under @torch.compile, and compare again."
 )
-_OWN_OPTIONS = ("--output", "--torch", "--html", "--find-divergence")
+_OWN_OPTIONS = ("--output", "--torch", "--torch-python", "--rounds", "--html", "--find-divergence")
+NEEDS_PYTORCH = (
+    "--torch needs real PyTorch: pip install 'torchlike\\[parity]', or --torch-python PATH of an "
+    "environment that has it"
+)
 NOTHING_TIMED = (
     "Nothing was timed: no run called optimizer.step() or backward(). Is the training behind an "
     "option or a test of __name__, or are its gradients written by hand?"
@@ -69,16 +75,62 @@ class RunFailedError(Exception):
         self.exit_code = exit_code
 
 
+@dataclass
+class CompareOptions:
+    """How a script is compared.
+
+    Attributes:
+        as_module: whether the script's path is a module's name.
+        with_torch: whether to run it with real PyTorch, too.
+        torch_python: the Python that has PyTorch; this one by default.
+        rounds: how often each row is run, by turns.
+        output: the folder for ``compare-NAME.png`` and ``compare-NAME.json``.
+        html_path: where a page with all of it is written, too.
+        peak: operations a second by unit; by default those of the device that is here.
+        shows: which lines of the script's output are shown, of its first round.
+    """
+
+    as_module: bool = False
+    with_torch: bool = False
+    torch_python: str | None = None
+    rounds: int = 1
+    output: Path = field(default_factory=Path)
+    html_path: Path | None = None
+    peak: dict[str, float] | None = None
+    shows: Callable[[str], bool] = lambda line: True
+
+
+class _Rows:
+    """The runs of a script, in rows: each is run once, and again by turns."""
+
+    def __init__(self, script: Sequence[str], shows: Callable[[str], bool], console: Console):
+        self._script, self._shows, self._console = script, shows, console
+        self._setups: list[Setup] = []
+        self.runs: list[RecordedRun] = []
+
+    def add(self, setup: Setup) -> RecordedRun:
+        """Run the script in another way, for a row more. RunFailedError where it fails."""
+        self._console.rule(setup.label)
+        found = run(setup, self._script, self._shows)
+        self._setups.append(setup)
+        self.runs.append(found)
+        return found
+
+    def remove_last(self) -> None:
+        """Take the last row away."""
+        del self.runs[-1], self._setups[-1]
+
+    def repeat(self, rounds: int) -> None:
+        """Run each row once more in each round."""
+        for number in range(2, rounds + 1):
+            self._console.rule(f"round {number}")
+            for i, setup in enumerate(self._setups):
+                again = run(setup, self._script, lambda line: False)
+                self.runs[i] = self.runs[i].with_round(again)
+
+
 def compare(
-    argv: Sequence[str],
-    *,
-    as_module: bool = False,
-    with_torch: bool = False,
-    output: Path = Path(),
-    html_path: Path | None = None,
-    peak: dict[str, float] | None = None,
-    console: Console | None = None,
-    shows: Callable[[str], bool] = lambda line: True,
+    argv: Sequence[str], options: CompareOptions | None = None, console: Console | None = None
 ) -> int:
     """Run a script eager, deferred and compiled, print the table, write the plot and the numbers.
 
@@ -87,12 +139,6 @@ def compare(
 
     Args:
         argv: the script's path (or the module's name) and its arguments.
-        as_module: whether ``argv[0]`` is a module's name.
-        with_torch: whether to run it with real PyTorch, too.
-        output: the folder for ``compare-NAME.png`` and ``compare-NAME.json``.
-        html_path: where a page with all of it is written, too.
-        peak: operations a second by unit; by default those of the device that is here.
-        shows: which lines of the script's output are shown.
 
     Returns:
         The exit code: 0, that of the first run that failed, or 1 if there was nothing to time.
@@ -100,70 +146,80 @@ def compare(
     Raises:
         KeyboardInterrupt: once the script that was running has ended.
     """
-    console = console or Console()
-    if with_torch and not has_pytorch():
-        console.print("--torch needs real PyTorch: pip install 'torchlike\\[parity]'")
+    options, console = options or CompareOptions(), console or Console()
+    if options.with_torch and options.torch_python is None and not has_pytorch():
+        console.print(NEEDS_PYTORCH)
         return 2
-
-    script = [MODULE_FLAG, *argv] if as_module else list(argv)
-    runs: list[RecordedRun] = []
-    remarks: list[str] = []
-    misplaced = [
-        f"{option} was given to the script: options of compare stand before its name."
-        for option in _OWN_OPTIONS
-        if any(word == option or word.startswith(f"{option}=") for word in argv[1:])
-    ]
-
-    def add(setup: Setup) -> RecordedRun:
-        console.rule(setup.label)
-        runs.append(run(setup, script, shows))
-        return runs[-1]
-
+    script = [MODULE_FLAG, *argv] if options.as_module else list(argv)
+    rows = _Rows(script, options.shows, console)
+    misplaced = _misplaced(argv)
     try:
-        eager = add(EAGER)
-        add(DEFERRED)
-        if eager.marked:
-            add(WHOLE_STEP if eager.whole_steps else MARKED)
-        else:
-            remarks += _whole_step(eager, add, runs)
-        if with_torch:
-            add(TORCH)
-            if eager.marked:
-                remarks += _compiled_by_torch(add)
+        remarks = [*_add_rows(rows, options), *misplaced]
+        rows.repeat(options.rounds)
     except RunFailedError as error:
         console.print(str(error), style="red", markup=False)
         for note in misplaced:
             console.print(note, markup=False, soft_wrap=True)
         return error.exit_code
-
     console.rule()
-    name = argv[0] if as_module else Path(argv[0]).stem
-    console.print(report.table(name, runs))
-    for note in [*report.notes(runs, peak), *remarks, *misplaced]:
+    name = argv[0] if options.as_module else Path(argv[0]).stem
+    said = [*report.notes(rows.runs, options.peak), *remarks]
+    console.print(report.table(name, rows.runs))
+    for note in said:
         console.print(note, markup=False, soft_wrap=True)
-    if all(one.first_step is None for one in runs):
+    if all(one.first_step is None for one in rows.runs):
         console.print(NOTHING_TIMED, style="red", markup=False, soft_wrap=True)
         return 1
-    output.mkdir(parents=True, exist_ok=True)
-    numbers = output / f"compare-{name}.json"
-    whole_files.write_text(numbers, json.dumps(report.as_json(name, runs), indent=1))
-    console.print(f"Numbers: {numbers}", markup=False, soft_wrap=True)
-    if html_path is not None:
-        said = [*report.notes(runs, peak), *remarks]
-        whole_files.write_text(html_path, page.html(name, runs, said))
-        console.print(f"Page: {html_path}", markup=False, soft_wrap=True)
-    if plot.available():
-        picture = output / f"compare-{name}.png"
-        plot.write(picture, name, runs)
-        console.print(f"Plot: {picture}", markup=False, soft_wrap=True)
-    else:
+    for kind, path in _write(name, rows.runs, said, options).items():
+        console.print(f"{kind}: {path}", markup=False, soft_wrap=True)
+    if not plot.available():
         console.print(plot.MISSING, markup=False)
     return 0
 
 
-def _whole_step(
-    eager: RecordedRun, add: Callable[[Setup], RecordedRun], runs: list[RecordedRun]
-) -> list[str]:
+def _misplaced(argv: Sequence[str]) -> list[str]:
+    return [
+        f"{option} was given to the script: options of compare stand before its name."
+        for option in _OWN_OPTIONS
+        if any(word == option or word.startswith(f"{option}=") for word in argv[1:])
+    ]
+
+
+def _add_rows(rows: _Rows, options: CompareOptions) -> list[str]:
+    """Run each row once, and return what there is to say of rows that are missing."""
+    remarks: list[str] = []
+    eager = rows.add(EAGER)
+    rows.add(DEFERRED)
+    if eager.marked:
+        rows.add(WHOLE_STEP if eager.whole_steps else MARKED)
+    else:
+        remarks += _whole_step(eager, rows)
+    if options.with_torch:
+        rows.add(replace(TORCH, python=options.torch_python))
+        if eager.marked:
+            remarks += _compiled_by_torch(rows, options.torch_python)
+    return remarks
+
+
+def _write(
+    name: str, runs: list[RecordedRun], said: Sequence[str], options: CompareOptions
+) -> dict[str, Path]:
+    """Write the numbers, the page and the plot, and return where they are."""
+    folder = options.output
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {"Numbers": folder / f"compare-{name}.json"}
+    text = json.dumps(report.as_json(name, runs), indent=1)
+    whole_files.write_text(written["Numbers"], text)
+    if options.html_path is not None:
+        written["Page"] = options.html_path
+        whole_files.write_text(options.html_path, page.html(name, runs, said))
+    if plot.available():
+        written["Plot"] = folder / f"compare-{name}.png"
+        plot.write(written["Plot"], name, runs)
+    return written
+
+
+def _whole_step(eager: RecordedRun, rows: _Rows) -> list[str]:
     """Add the run in which the script's step is one program, or say how to get one."""
     step = eager.step_function
     if eager.first_step is None:
@@ -175,21 +231,21 @@ def _whole_step(
         return [f"{where} is a whole step: @torch.compile on it makes it one program."]
     marked = f"--whole-step={step['line']}"
     try:
-        found = add(replace(WHOLE_STEP, command=(*WHOLE_STEP.command, marked)))
+        found = rows.add(replace(WHOLE_STEP, command=(*WHOLE_STEP.command, marked)))
     except RunFailedError as error:
         return [f"{where} is a whole step, but under @torch.compile {error}."]
     if found.fell_back:
-        runs.remove(found)
+        rows.remove_last()
         why = next(iter(found.fell_back.values()))
         return [f"{where} is a whole step, but cannot be compiled: {why}"]
     return [f"{where} was compiled for this comparison: @torch.compile on it does the same."]
 
 
-def _compiled_by_torch(add: Callable[[Setup], RecordedRun]) -> list[str]:
+def _compiled_by_torch(rows: _Rows, python: str | None) -> list[str]:
     """Add PyTorch's run of what the script marks, or say why there is none: its compiler needs one
     of C++."""
     try:
-        add(TORCH_COMPILED)
+        rows.add(replace(TORCH_COMPILED, python=python))
     except RunFailedError as error:
         return [f"{error}; what it printed stands above."]
     return []
@@ -214,7 +270,7 @@ def record(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "record.json"
         begun = Path(f"{path}{BEGUN}")
-        command = [sys.executable, *setup.command, str(path), *script]
+        command = [setup.python or sys.executable, *setup.command, str(path), *script]
         environment = {**without_alias(os.environ), **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
         with interruptible(command, environment, begun.exists) as process:

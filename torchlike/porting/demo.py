@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from torchlike.porting.compare import compare
+from torchlike.porting.compare import CompareOptions, compare
 
 _HERE = Path(__file__).resolve().parent
 #: Where a wheel has it, and where a checkout has it.
@@ -35,10 +35,8 @@ def demo(*, with_torch: bool = False, output: Path = Path()) -> int:
             file=sys.stderr,
         )
         return 1
+    # One line an epoch, not one a step.
+    shows = lambda line: not line.startswith("step ")  # noqa: E731
     return compare(
-        [str(script())],
-        with_torch=with_torch,
-        output=output,
-        # One line an epoch, not one a step.
-        shows=lambda line: not line.startswith("step "),
+        [str(script())], CompareOptions(with_torch=with_torch, output=output, shows=shows)
     )

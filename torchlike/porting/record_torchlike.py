@@ -80,7 +80,7 @@ def _watch_autocast() -> set[str]:
             lowered.add(region.fast_dtype.name)
         return enter(region)
 
-    torchlike.amp.autocast.__enter__ = noted
+    torchlike.amp.autocast.__enter__ = noted  # type: ignore[method-assign]
     return lowered
 
 

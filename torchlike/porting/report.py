@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.table import Table
 
+from torchlike.porting.bench.timing import spread
 from torchlike.porting.plan.work import ProgramWork, told
 
 #: Rounding differences grow with every step of training, so the beginning is judged by itself.
@@ -50,10 +51,40 @@ class RecordedRun:
     #: The dtypes to which the script's regions of autocast cast.
     autocast: list[str] = field(default_factory=list)
 
+    #: Of further rounds, in which each row had its turn: the steps after the first, and the time of
+    #: the whole run.
+    more_steps: list[list[float]] = field(default_factory=list)
+    more_seconds: list[float] = field(default_factory=list)
+
+    def with_round(self, again: RecordedRun) -> RecordedRun:
+        """Return the run with the times of another round."""
+        return replace(
+            self,
+            more_steps=[*self.more_steps, again.steps],
+            more_seconds=[*self.more_seconds, again.seconds],
+        )
+
     @property
     def steady_step(self) -> float | None:
-        """The median after the first: one more compilation or an evaluation moves it little."""
-        return statistics.median(self.steps) if self.steps else None
+        """The median after the first, and over rounds: one more compilation or an evaluation moves
+        it little."""
+        return statistics.median(self._medians) if self.steps else None
+
+    @property
+    def spread(self) -> float | None:
+        """How far rounds are from their median, relative to it; of one round, its steps."""
+        if not self.steps:
+            return None
+        return spread(self._medians if self.more_steps else self.steps)
+
+    @property
+    def whole(self) -> float:
+        """The time of the whole run: the median over rounds."""
+        return statistics.median([self.seconds, *self.more_seconds])
+
+    @property
+    def _medians(self) -> list[float]:
+        return [statistics.median(steps) for steps in (self.steps, *self.more_steps) if steps]
 
     @property
     def milliseconds(self) -> list[float]:
@@ -108,20 +139,32 @@ def _difference(a: float, b: float, least: float) -> float:
     return abs(a - b) / max(abs(a), abs(b), least)
 
 
+#: Of what `times` gives.
+HEADINGS = ("first\nstep", "steady\nstep", "ratio", "whole\nrun")
+
+
+def times(run: RecordedRun, reference: RecordedRun) -> tuple[str, ...]:
+    """Return the times of a run, as both tables have them."""
+    return (
+        duration(run.first_step),
+        duration(run.steady_step) + ("" if run.spread is None else f" ±{run.spread:.0%}"),
+        ratio(run.steady_step, reference.steady_step),
+        duration(run.whole),
+    )
+
+
 def table(name: str, runs: list[RecordedRun]) -> Table:
     """Return a table with one row a run; the first run is what the others are compared with."""
     reference = runs[0]
     result = Table(title=name, title_justify="left")
-    result.add_column("run", no_wrap=True)
-    for heading in ("first step", "steady step", "ratio"):
+    result.add_column("run")  # which wraps where a screen is narrow: numbers stay whole
+    for heading in HEADINGS:
         result.add_column(heading, justify="right", no_wrap=True)
     result.add_column("losses agree to\n(relative)", no_wrap=True)
     for run in runs:
         result.add_row(
             run.label,
-            duration(run.first_step),
-            duration(run.steady_step),
-            ratio(run.steady_step, reference.steady_step),
+            *times(run, reference),
             "" if run is reference else str(agreement(reference.losses, run.losses)),
         )
     return result
@@ -193,6 +236,7 @@ def as_json(name: str, runs: list[RecordedRun]) -> dict[str, Any]:
             {
                 **vars(run),
                 "steady_step": run.steady_step,
+                "spread": run.spread,
                 "losses_agree": {
                     "with": reference.label,
                     "first_50": agree.first,

@@ -12,7 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 from torchlike._runtime import whole_files
-from torchlike.porting.compare import EAGER, MARKED, TORCH, RunFailedError, Setup, record
+from torchlike.porting.compare import (
+    EAGER,
+    MARKED,
+    NEEDS_PYTORCH,
+    TORCH,
+    RunFailedError,
+    Setup,
+    record,
+)
 from torchlike.porting.divergence import narrowing
 from torchlike.porting.divergence.comparing import Comparison, Divergence
 from torchlike.porting.divergence.observe import OPTION
@@ -59,6 +67,7 @@ def run(
     *,
     as_module: bool = False,
     with_torch: bool = True,
+    torch_python: str | None = None,
     tolerance: float = 1e-4,
     steps: int = 20,
     json_path: Path | None = None,
@@ -71,6 +80,7 @@ def run(
         as_module: whether ``argv[0]`` is a module's name.
         with_torch: whether torchlike is compared with real PyTorch, both eager; else torchlike's
             eager run is compared with its compiled one.
+        torch_python: the Python that has PyTorch; this one by default.
         tolerance: of values, relative to the norm of a tensor.
         steps: after how many updates the runs are ended.
         json_path: where what was found is written, too.
@@ -80,8 +90,8 @@ def run(
         compared, or that of the first run that failed.
     """
     console = console or Console()
-    if with_torch and not has_pytorch():
-        console.print("--torch needs real PyTorch: pip install 'torchlike\\[parity]'")
+    if with_torch and torch_python is None and not has_pytorch():
+        console.print(NEEDS_PYTORCH)
         return NOT_COMPARED
     script = [MODULE_FLAG, *argv] if as_module else list(argv)
     label = "torchlike" if with_torch else "eager"
@@ -90,7 +100,7 @@ def run(
         console.rule(label)
         here.seen = here.run({"steps": steps, "find_step": not with_torch}, script)
         if with_torch:
-            there = _Way(replace(TORCH, label="PyTorch"))
+            there = _Way(replace(TORCH, label="PyTorch", python=torch_python))
             console.rule(there.setup.label)
             there.seen = there.run({"steps": steps}, script)
         else:

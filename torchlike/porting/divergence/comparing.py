@@ -5,8 +5,9 @@ differ although the losses agree, parameters that differ although the gradients 
 from it is not told.
 
 Rounding is no difference. Two values agree that are within the tolerance relative to the larger
-norm; gradients, relative to a hundredth of the largest of their pass where that is more. Where a gradient is next to nothing beside the others of its pass (of a bias before a
-normalisation, say, which is rounding alone), an optimizer may make a large update of it: neither
+norm; gradients, relative to a hundredth of the largest of their pass where that is more. Where a
+gradient is next to nothing beside the others of its pass (of a bias before a normalisation, say,
+which is rounding alone), an optimizer may make a large update of it: neither
 that gradient nor what the parameter is from then on is judged, nor what its module gives alone.
 """
 

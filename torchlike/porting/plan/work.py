@@ -146,10 +146,11 @@ def _positive(text: str) -> float:
 def told(work: ProgramWork, seconds: float | None, peak: Mapping[str, float] | None) -> str:
     """Say in words what is computed, in which precision, how fast, and at which share of the
     peak."""
-    if not work.total:
-        return "no products or convolutions"
-    units = ", ".join(f"{_short(n)}FLOP {unit}" for unit, n in work.flops.items())
     moved = f", {_short(work.bytes)}B moved" if work.bytes else ""
+    if not work.total:
+        rate = f": {_short(work.bytes / seconds)}B/s" if work.bytes and seconds else ""
+        return f"no products or convolutions{moved}{rate}"
+    units = ", ".join(f"{_short(n)}FLOP {unit}" for unit, n in work.flops.items())
     if not seconds:
         return units + moved
     rate = f"{units}{moved}: {_short(work.total / seconds)}FLOP/s"
