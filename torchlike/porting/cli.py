@@ -250,28 +250,45 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--version", action=_Version, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    run = _add(commands, "run")
+    _add_run(commands)
     _add(commands, "launch")
-    compare_ = _add(commands, "compare")
-    demo_ = _add(commands, "demo")
-    for command in (compare_, demo_):
-        command.add_argument("--torch", action="store_true", help="with real PyTorch as well")
-        command.add_argument(
-            "--output",
-            type=Path,
-            default=Path(),
-            metavar="DIR",
-            help="for the plot and the numbers",
-        )
-    for command in (run, compare_):
-        command.add_argument(
-            "-m", dest="module", action="store_true", help="SCRIPT is a module's name"
-        )
-        command.add_argument("script", metavar="SCRIPT", help="the script to run")
-        rest = command.add_argument(
-            "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
-        )
-        rest.required = False  # or a missing script would be "SCRIPT, ARGS"
+    _add_compare(commands)
+    _add_rows(_add(commands, "demo"))
+    _add_bench(commands)
+    _add_plan(commands)
+    _add_scan(commands)
+    _add_shim(commands)
+    _add(commands, "doctor").add_argument("--json", action="store_true", help="print it as JSON")
+    topics = _add(commands, "help")
+    topics.add_argument("topic", nargs="?", choices=[help_texts.ENVIRONMENT, *_EXECUTED_BY])
+    parser.options_of = {
+        name: [option for action in command._actions for option in action.option_strings]
+        for name, command in commands.choices.items()
+    }
+    return parser
+
+
+def _add_script(command: argparse.ArgumentParser) -> None:
+    """Add the script that a subcommand runs, and its arguments."""
+    command.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
+    command.add_argument("script", metavar="SCRIPT", help="the script to run")
+    rest = command.add_argument(
+        "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
+    )
+    rest.required = False  # or a missing script would be "SCRIPT, ARGS"
+
+
+def _add_rows(command: argparse.ArgumentParser) -> None:
+    """Add what `compare` and `demo` both take."""
+    command.add_argument("--torch", action="store_true", help="with real PyTorch as well")
+    command.add_argument(
+        "--output", type=Path, default=Path(), metavar="DIR", help="for the plot and the numbers"
+    )
+
+
+def _add_run(commands: argparse._SubParsersAction[Any]) -> None:
+    run = _add(commands, "run")
+    _add_script(run)
     run.add_argument(
         "--threads", type=_count, metavar="N", help="how many threads XLA computes with"
     )
@@ -291,22 +308,12 @@ def _parser() -> _Parser:
         metavar="A100|T4|108x2048",
         help="draw the random numbers that the script had on this GPU",
     )
-    _add_compare(compare_)
-    _add_bench(commands)
-    _add_plan(commands)
-    _add_scan(commands)
-    _add_shim(commands)
-    _add(commands, "doctor").add_argument("--json", action="store_true", help="print it as JSON")
-    topics = _add(commands, "help")
-    topics.add_argument("topic", nargs="?", choices=[help_texts.ENVIRONMENT, *_EXECUTED_BY])
-    parser.options_of = {
-        name: [option for action in command._actions for option in action.option_strings]
-        for name, command in commands.choices.items()
-    }
-    return parser
 
 
-def _add_compare(compare: argparse.ArgumentParser) -> None:
+def _add_compare(commands: argparse._SubParsersAction[Any]) -> None:
+    compare = _add(commands, "compare")
+    _add_rows(compare)
+    _add_script(compare)
     compare.add_argument(
         "--rounds",
         type=_count,
