@@ -53,7 +53,7 @@ def of_loop(result: Result, operands: Sequence[Any], spec: OpSpec, statics: Stat
             numbers = True
     read = tuple([(g.size, g.stride) for o in tensors for g in (o._geometry,)])
     # While a program is traced its sizes may be symbols, whose comparisons are noted each time.
-    find = _strides_of_loop if modes.current.capture is None else _strides_of_loop.__wrapped__
+    find = _strides_of_loop if modes.current.watcher is None else _strides_of_loop.__wrapped__
     for t in result if isinstance(result, tuple) else (result,):
         strides = find(read, numbers, t._storage.shape)
         if strides is not None:

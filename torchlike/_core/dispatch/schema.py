@@ -28,9 +28,6 @@ _V = TypeVar("_V")
 _Tensors = TypeVar("_Tensors", bound=Sequence[Any])
 
 
-_EMPTY: Any = inspect.Parameter.empty
-
-
 class Kind:
     """How one parameter is checked and converted."""
 
@@ -389,7 +386,7 @@ class Schema:
         self.kinds = [_kind_of(plain, p, name) for p in self.names]
         named = dict(zip(self.names[self.positional - len(defaults) :], defaults, strict=False))
         named.update(plain.__kwdefaults__ or {})
-        self.defaults = [named.get(p, _EMPTY) for p in self.names]
+        self.defaults = [named.get(p, inspect.Parameter.empty) for p in self.names]
         self.arity = n
         self.index = {name: i for i, name in enumerate(self.names)}
         for other, name in (other_names or {}).items():
@@ -408,15 +405,13 @@ class Schema:
         self.limits = tuple(
             (i, check) for i in self.static_positions if (check := self.kinds[i].check) is not None
         )
-        #: The classes of static arguments that are in canonical form all.
-        self.exact_statics = tuple(self.kinds[i].exact for i in self.static_positions)
+        self._exact_statics = tuple(self.kinds[i].exact for i in self.static_positions)
         self.factors = tuple(i for i in range(n) if self.kinds[i].factor)
         self.has_sequence = any(k.sequence for k in self.kinds)
-        self._required = tuple(i for i, d in enumerate(self.defaults) if d is _EMPTY)
-        required = len(self._required)
+        self._required = [i for i in range(n) if self.defaults[i] is inspect.Parameter.empty]
         #: What to append to k positional arguments, for each k that may be completed that way.
         self.completion = {
-            k: tuple(self.defaults[k:]) for k in range(required, self.positional + 1)
+            k: tuple(self.defaults[k:]) for k in range(len(self._required), self.positional + 1)
         }
 
     def as_method(self, name: str) -> Schema:
@@ -453,20 +448,17 @@ class Schema:
                 raise TypeError(f"{self.op}() got multiple values for argument '{key}'")
             named |= 1 << i
             bound[i] = value
+        empty = inspect.Parameter.empty
         for i in self._required:
-            if bound[i] is _EMPTY:
-                raise self._lacking(bound)
+            if bound[i] is empty:
+                missing = [f'"{self.names[i]}"' for i in self._required if bound[i] is empty]
+                raise TypeError(
+                    f"{self.op}() missing {len(missing)} required positional arguments: "
+                    f"{', '.join(missing)}"
+                )
         if self.factors:
             self._check_factors(bound)
         return tuple(bound)
-
-    def _lacking(self, bound: list[Any]) -> TypeError:
-        """Return the error that names the arguments that are missing."""
-        missing = [f'"{self.names[i]}"' for i in self._required if bound[i] is _EMPTY]
-        return TypeError(
-            f"{self.op}() missing {len(missing)} required positional arguments: "
-            f"{', '.join(missing)}"
-        )
 
     def _is_old(self, args: tuple[object, ...]) -> bool:
         """Return whether the one factor stands between two tensors, as in ``add(x, alpha, y)``."""
@@ -511,7 +503,7 @@ class Schema:
     def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Hashable, ...]:
         """Return static arguments (in the order of static_positions) in canonical, hashable
         form."""
-        if not values or tuple(map(type, values)) == self.exact_statics:
+        if not values or tuple(map(type, values)) == self._exact_statics:
             return values
         out = []
         for i, value in zip(self.static_positions, values, strict=True):
