@@ -16,6 +16,7 @@ from torchlike._runtime.first_calls.cost import (
     SharedBlocksCost,
     WholeProgram,
     is_brief,
+    loading,
     shared_blocks,
     whole_program,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "defer",
     "is_brief",
     "jit",
+    "loading",
     "shared_blocks",
     "takes",
     "thread",
