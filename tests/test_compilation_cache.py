@@ -34,6 +34,17 @@ def test_compiled_programs_are_kept_by_the_cache_that_writes_whole_entries(tmp_p
     )
 
 
+def test_a_look_compiles_nothing_and_tells_whether_there_is_an_entry(tmp_path):
+    run(
+        "import torchlike, jax; from torchlike._runtime.compilation_cache import is_kept\n"
+        "lowered = lambda: jax.jit(lambda x: x * 3.25).lower(1.0)\n"
+        "before = lowered(); assert not is_kept(before.compile)\n"
+        "assert before.compile()(2.0) == 6.5 and is_kept(lowered().compile)\n"
+        "assert lowered().compile()(4.0) == 13",
+        tmp_path,
+    )
+
+
 def test_a_reader_never_sees_part_of_an_entry(tmp_path):
     """A writer is slow on purpose: entries of 32 MB, looked at all the while."""
     cache = compilation_cache.WholeEntries(str(tmp_path), max_size=-1)

@@ -13,8 +13,14 @@ from torchlike import nn
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call import programs
 from torchlike._jit.program.program import Draft
-from torchlike._runtime import background, progress
+from torchlike._runtime import background, compilation_cache, progress
 from torchlike._runtime.first_calls import cost
+
+
+@pytest.fixture(autouse=True)
+def nothing_on_disk(monkeypatch):
+    """How many calls run eagerly is not a matter of what earlier tests have compiled."""
+    monkeypatch.setattr(compilation_cache, "is_kept", lambda compile: False)
 
 
 @pytest.fixture
@@ -299,6 +305,24 @@ def test_the_report_tells():
     assert "taken over at call 5" in str(report)
     assert report.programs[-1].name.endswith("told_in_the_report")
     assert report.programs[-1].seconds > 0
+
+
+def test_what_is_on_disk_is_used_sooner(monkeypatch):
+    monkeypatch.setattr(programs, "_MOST_AT_FIRST", 10)
+    monkeypatch.setattr(cost, "_SMALL", 20)
+    monkeypatch.setattr(cost, "_WHOLE", 1e7)  # so that few calls are made in any case
+
+    def calls(kept):
+        monkeypatch.setattr(compilation_cache, "is_kept", lambda compile: kept)
+        f = torch.jit(lambda x: long(x))
+        while not f.compiles or f.ran_eagerly:
+            f(torch.ones(3))
+        return torch.compiler.report().programs[-1].eager_calls
+
+    cold, kept = calls(False), calls(True)
+    assert cold > 20
+    assert kept == -(-cold // 4)
+    assert calls(False) == cold
 
 
 def test_with_the_figures_that_hold():

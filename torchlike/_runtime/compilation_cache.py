@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +54,31 @@ def default_directory() -> Path:
 
 class _Uses(threading.local):
     disk = True
+    #: Whether a look-up is all that is wanted.
+    looks = False
 
 
 _uses = _Uses()
+
+
+class _LookedUp(BaseException):
+    """Ends a compilation once it has asked for its entry: JAX keeps no ``Exception`` of a cache's.
+
+    The argument is whether there was one.
+    """
+
+
+def is_kept(compile: Callable[[], object]) -> bool:
+    """Return whether the executable that ``compile()`` makes is on disk, so that it would be
+    loaded. Only where it could not be kept is it made."""
+    _uses.looks = True
+    try:
+        compile()
+    except _LookedUp as found:
+        return found.args[0]
+    finally:
+        _uses.looks = False
+    return False
 
 
 @contextlib.contextmanager
@@ -89,6 +111,12 @@ class WholeEntries(LRUCache):
     def get(self, key: str) -> bytes | None:
         """Return the entry that is kept under ``key``, or None; None too when it is pruned at this
         moment."""
+        found = self._read(key)
+        if _uses.looks:
+            raise _LookedUp(found is not None)
+        return found
+
+    def _read(self, key: str) -> bytes | None:
         if not _uses.disk:
             return None
         key += self._suffix

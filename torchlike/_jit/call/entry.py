@@ -115,7 +115,8 @@ def jit(
         that they call; counters and logs go on at every call. ``torch.compile`` means this.
       warmup: how many calls run eagerly at first, while XLA compiles in a thread; 0 waits for the
         compiler at the first. None means what ``set_warmup`` said, or as many as compiling is
-        thought to take: none for a program of up to 600 equations. It is counted for each program
+        thought to take, or loading where the executable is on disk: none for a program of up to 600
+        equations. It is counted for each program
         (a new shape warms up, too). The second of these calls is traced as well, and raises what
         cannot be compiled (``warmup=1``: the first). The call after them runs the program and waits
         for it, if need be: results do not depend on timing. An error of XLA's is raised there.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 from jax import core
 
-from torchlike._runtime import background, first_calls, targets
+from torchlike._runtime import background, compilation_cache, first_calls, targets
 from torchlike._runtime.blocks.plan import planned
 from torchlike._runtime.blocks.shared import CompileBlock, SharedBlocks
 from torchlike._runtime.first_calls.program import host
@@ -140,7 +140,8 @@ class Compilation(NamedTuple):
 
     Attributes:
       work: compiles what the first of them need, in any thread.
-      compiling: what that is thought to take, in units of `first_calls`.
+      compiling: what that is thought to take, in units of `first_calls`: loading where all is on
+        disk.
       shared: those of its executables that run by blocks.
     """
 
@@ -161,9 +162,11 @@ class Compilation(NamedTuple):
 
 def compilation(executables: Sequence[tuple[Any, Sequence[Any]]], whole: float) -> Compilation:
     """Return how executables are compiled for calls with such arguments (`jaxprs.placeholder`),
-    which would take ``whole`` if none ran by blocks."""
+    which would take ``whole`` if none ran by blocks and none was on disk. Those that do not run by
+    blocks are lowered here."""
     works: list[Callable[[], Any]] = []
     found: list[SharedTier] = []
+    are_kept = True
     for executable, arguments in executables:
         shared = executable.share(arguments) if isinstance(executable, Tiers) else None
         if shared is not None:
@@ -171,14 +174,14 @@ def compilation(executables: Sequence[tuple[Any, Sequence[Any]]], whole: float) 
             works.append(shared.work)
             whole += shared.cost.compiling - shared.cost.whole
         else:
-            works.append(_whole(executable, arguments))
+            lowered = executable.lower(*arguments)
+            works.append(lowered.compile)
+            are_kept = are_kept and compilation_cache.is_kept(lowered.compile)
 
     def work() -> None:
         for each in works:
             each()
 
+    if are_kept and not found:
+        whole = first_calls.loading(whole)
     return Compilation(work, whole, found)
-
-
-def _whole(executable: Any, arguments: Sequence[Any]) -> Callable[[], Any]:
-    return lambda: executable.lower(*arguments).compile()

@@ -45,6 +45,8 @@ _WHOLE = 3e9
 _WHOLE_EQUATION = 4e6
 _WHOLE_IN_LOOP = 25e6
 _WHOLE_CONVOLUTION = 5e8
+#: The part of it that loading the executable takes, where it is on disk.
+_LOADING = 0.25
 #: And what such a step takes eagerly: 64, 90 and 42 ms. For the work, for an operation, and for
 #: each equation that it is of.
 _EAGER_WORK = 1.5
@@ -229,6 +231,11 @@ class WholeProgram(NamedTuple):
         there is one), whose loops are rolled up."""
         n, compiling = map(sum, zip(*map(_compiling, parts), strict=True))
         return WholeProgram(n, _WHOLE + compiling, self.eagerly)
+
+
+def loading(compiling: float) -> float:
+    """Return what it takes to load from disk what takes ``compiling`` to compile."""
+    return _LOADING * compiling
 
 
 def whole_program(traced: Any, calls: int) -> WholeProgram:
