@@ -202,7 +202,7 @@ def test_what_only_tells_the_compiler():
     assert torch.compiler.cudagraph_mark_warmup_incomplete() is None
 
 
-def test_sequences_on_a_mesh():
+def test_sequences_on_a_mesh(world_of_one):
     tensor = torch.distributed.tensor
     mesh = tensor.init_device_mesh("cpu", (1,))
     placements = [tensor.Shard(0)]

@@ -354,11 +354,8 @@ def scan(
             return init, []
         if length == 0:
             raise NotImplementedError("scan() of length 0 without xs: give xs, or skip the call")
-        stepped, xs, dim = combine_fn, _table["zeros"](length, dtype=dtypes.int64), 0
-
-        def combine_fn(carry: Any, _: Any) -> Any:
-            return stepped(carry, None)
-
+        xs, dim = _table["zeros"](length, dtype=dtypes.int64), 0
+        combine_fn = _given_none(combine_fn)
     rows, xs_structure, rows_given = _rows(xs, dim, "scan")
     if length is not None and length != rows_given:
         raise RuntimeError(
@@ -398,6 +395,11 @@ def scan(
         collected.reverse()
     ys = [_table["stack"](list(column)) for column in zip(*collected, strict=True)]
     return unflatten(carry_structure, carry), unflatten(ys_structure, _along(ys, along))
+
+
+def _given_none(combine_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``combine_fn`` for a scan over rows that only count its steps."""
+    return lambda carry, _: combine_fn(carry, None)
 
 
 def _along(stacked: list[Any], dim: int) -> list[Any]:

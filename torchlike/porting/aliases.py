@@ -51,6 +51,7 @@ class _AliasLoader(Loader):
         module = sys.modules[self.alias] = importlib.import_module(self.real)
         if "." not in self.real:  # libraries compare the root's name with "torch"
             in_processes.ALIAS.replace(module, "__name__", self.alias)
+        if self.real == "torchlike":
             for cls in _LOOKED_UP:
                 homes.show(in_processes.ALIAS, cls)
         _explain_below(self.real, self.alias)

@@ -14,7 +14,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from torchlike._core import modes
 from torchlike._core.tape import saving
@@ -416,6 +416,7 @@ def checkpoint(
             early_stop=early_stop,
             respect_saved_tensors_hooks=respect_saved_tensors_hooks,
         )
+    function = cast("Callable[..., Any]", function)
     if use_reentrant is None:
         warnings.warn(_SHOULD_BE_EXPLICIT, UserWarning, stacklevel=2)
         use_reentrant = True
