@@ -30,6 +30,7 @@ __all__ = [
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensor",
+    "FakeTensorConverter",
     "FakeTensorMode",
     "MetadataMismatchError",
     "UnsupportedFakeTensorException",
@@ -244,6 +245,25 @@ class FakeTensor(Tensor):
         mode = maybe_get_fake_mode((args, kwargs))
         assert mode is not None
         return mode.run(func, args, kwargs)
+
+
+class FakeTensorConverter:
+    """Makes fakes of tensors, for modes that are named at each call: the mode remembers them."""
+
+    def from_real_tensor(
+        self, fake_mode: FakeTensorMode, t: Tensor, make_constant: bool = False, **options: Any
+    ) -> Any:
+        """Return the fake of a tensor: the same each time."""
+        return fake_mode.from_tensor(t)
+
+    def from_meta_and_device(
+        self, fake_mode: FakeTensorMode, t: Tensor, device: Any, **options: Any
+    ) -> FakeTensor:
+        """Return a fake of a meta tensor's size and dtype, on a device. AssertionError for a tensor
+        with values."""
+        if not t.is_meta:
+            raise AssertionError(f"tensor's device must be `meta`, got {t.device.type} instead")
+        return FakeTensor(fake_mode, t, device)
 
 
 class FakeTensorMode(TorchDispatchMode):
