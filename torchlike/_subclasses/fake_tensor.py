@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
 from torchlike._core import devices, errors, modes, overrides
@@ -295,6 +295,18 @@ class FakeTensorMode(TorchDispatchMode):
         self._sources: dict[int, Any] = {}
         self._constants = Constants()
         self.in_kernel_invocation = False
+        self._outer: list[unset_fake_temporarily] = []
+
+    def __enter__(self) -> Self:
+        """Make what follows fakes of this mode, in place of one that is on already."""
+        outer = unset_fake_temporarily()
+        outer.__enter__()
+        self._outer.append(outer)
+        return super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        self._outer.pop().__exit__()
 
     @classmethod
     def is_infra_mode(cls) -> bool:

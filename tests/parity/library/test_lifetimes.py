@@ -61,6 +61,22 @@ def test_what_is_no_definition(given):
     oracle.refused(refused)
 
 
+def test_fake_modes_within_each_other():
+    def nested(t):
+        mode = __import__(f"{t.__name__}._subclasses.fake_tensor", fromlist=["x"]).FakeTensorMode
+        found = []
+        with mode() as outer:
+            with mode() as inner:
+                found.append(t.ones(2).fake_mode is inner)
+                with inner:
+                    found.append(t.ones(2).fake_mode is inner)
+                found.append(t.ones(2).fake_mode is inner)
+            found.append(t.ones(2).fake_mode is outer)
+        return found, type(t.ones(2)).__name__
+
+    oracle.compare(nested)
+
+
 def test_a_converter_remembers():
     def converted(t):
         fakes = __import__(f"{t.__name__}._subclasses.fake_tensor", fromlist=["x"])
