@@ -63,6 +63,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "__future__": "nn.conversion_switches",
     "_core.tensor": "tensor",  # ours: pickles name it from before the class moved
     "_compile": {"_disable_dynamo": "jit._markers"},
+    "_custom_ops": "library.older_definitions",
     "_functorch.deprecated": "func.deprecated",
     "_functorch.make_functional": "func.make_functional",
     "_guards": "_subclasses.active_mode",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
 from torchlike._core import devices, errors, modes, overrides
@@ -30,6 +30,7 @@ __all__ = [
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensor",
+    "FakeTensorConverter",
     "FakeTensorMode",
     "MetadataMismatchError",
     "UnsupportedFakeTensorException",
@@ -246,6 +247,25 @@ class FakeTensor(Tensor):
         return mode.run(func, args, kwargs)
 
 
+class FakeTensorConverter:
+    """Makes fakes of tensors, for modes that are named at each call: the mode remembers them."""
+
+    def from_real_tensor(
+        self, fake_mode: FakeTensorMode, t: Tensor, make_constant: bool = False, **options: Any
+    ) -> Any:
+        """Return the fake of a tensor: the same each time."""
+        return fake_mode.from_tensor(t)
+
+    def from_meta_and_device(
+        self, fake_mode: FakeTensorMode, t: Tensor, device: Any, **options: Any
+    ) -> FakeTensor:
+        """Return a fake of a meta tensor's size and dtype, on a device. AssertionError for a tensor
+        with values."""
+        if not t.is_meta:
+            raise AssertionError(f"tensor's device must be `meta`, got {t.device.type} instead")
+        return FakeTensor(fake_mode, t, device)
+
+
 class FakeTensorMode(TorchDispatchMode):
     """``with FakeTensorMode():`` what is made is fake, and operators compute shapes alone.
 
@@ -275,6 +295,18 @@ class FakeTensorMode(TorchDispatchMode):
         self._sources: dict[int, Any] = {}
         self._constants = Constants()
         self.in_kernel_invocation = False
+        self._outer: list[unset_fake_temporarily] = []
+
+    def __enter__(self) -> Self:
+        """Make what follows fakes of this mode, in place of one that is on already."""
+        outer = unset_fake_temporarily()
+        outer.__enter__()
+        self._outer.append(outer)
+        return super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        self._outer.pop().__exit__()
 
     @classmethod
     def is_infra_mode(cls) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -257,11 +258,21 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
     lookup(op).casts[device_type] = cast_inputs
 
 
+def _forget_all(ns: str, kind: str, names: list[str]) -> None:
+    for qualname in names:
+        if qualname in OPERATORS:
+            forget(qualname)
+    names.clear()
+    if kind == "DEF":
+        _defined.discard(ns)
+
+
 class Library:
     """Operators of a namespace: kind "DEF" (once for each namespace) or "FRAGMENT" to define some,
     "IMPL" for kernels alone.
 
-    ValueError for another kind; RuntimeError for a second "DEF".
+    Its operators are there as long as the object is. ValueError for another kind; RuntimeError for
+    a second "DEF".
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
@@ -286,6 +297,8 @@ class Library:
             _defined.add(ns)
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._names: list[str] = []
+        end = weakref.finalize(self, _forget_all, ns, kind, self._names)
+        end.atexit = False
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define a new operator from ``name(Tensor x) -> Tensor``, and return its name."""
@@ -334,13 +347,8 @@ class Library:
         set_kernel(operator, key, fn)
 
     def _destroy(self) -> None:
-        """Forget the operators that were defined here."""
-        for qualname in self._names:
-            if qualname in OPERATORS:
-                forget(qualname)
-        self._names.clear()
-        if self.kind == "DEF":
-            _defined.discard(self.ns)
+        """Forget the operators that were defined here, as the end of the object does."""
+        _forget_all(self.ns, self.kind, self._names)
 
     def __enter__(self) -> Library:
         return self

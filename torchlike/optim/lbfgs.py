@@ -126,7 +126,9 @@ class LBFGS(Optimizer):
                 state["prev_flat_grad"].copy_(gradient)
             state["prev_loss"] = loss
             # The first step is as long as the rate at most, for the scale is not known yet.
-            t = min(1.0, 1.0 / gradient.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+            size = gradient.abs().sum().item()
+            first = 1.0 if size <= 1.0 else 1.0 / size  # of a gradient of zero, too
+            t = first * lr if state["n_iter"] == 1 else lr
             state["d"], state["t"] = d, t
             slope = gradient.dot(d).item()
             if slope > -group["tolerance_change"]:

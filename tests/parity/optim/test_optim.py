@@ -463,3 +463,20 @@ def test_zeroing_a_gradient_that_is_a_view(of):
 
     for made in (run(torch), run(torchlike), torchlike.jit(lambda: run(torchlike))()):
         assert [t.tolist() for t in made] == [[[0.0, 0.0]], [0.0, 0.0]]
+
+
+def test_lbfgs_goes_on_from_a_gradient_of_zero():
+    def stepped(t):
+        p = t.nn.Parameter(t.ones(2))
+        options = {"max_iter": 3, "tolerance_grad": -1, "tolerance_change": -1}
+        optimizer = t.optim.LBFGS([p], **options)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (p * 0).sum()
+            loss.backward()
+            return loss
+
+        return optimizer.step(closure).item(), p.tolist()
+
+    assert stepped(torchlike) == stepped(torch)

@@ -39,7 +39,6 @@ from torchlike._ops.aten.tags import Tag
 from torchlike._ops.linalg.decompositions import LinAlgError as _LinAlgError
 from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.random import Generator
-from torchlike.serialization.archives import PyTorchFileReader, PyTorchFileWriter
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -48,8 +47,6 @@ __all__ = [
     "DispatchKey",
     "DispatchKeySet",
     "Generator",
-    "PyTorchFileReader",
-    "PyTorchFileWriter",
     "Size",
     "Tag",
     "TensorBase",
@@ -234,8 +231,16 @@ def _current_graph_task_id() -> int:
     return -1 if running is None else running.number
 
 
+_ABOVE = dict.fromkeys(
+    ("PyTorchFileReader", "PyTorchFileWriter"), "torchlike.serialization.archives"
+)
+
+
 def __getattr__(name: str) -> Any:
-    """Return a place below this one that is only names (``torch._C._fft``)."""
+    """Return a place below this one that is only names (``torch._C._fft``), or a class of a room
+    above this one."""
+    if name in _ABOVE:
+        return getattr(importlib.import_module(_ABOVE[name]), name)
     if f"_C.{name}" in _PLACES:
         return importlib.import_module(f"torchlike._C.{name}")
     raise AttributeError(f"module 'torch._C' has no attribute {name!r}", name=name)
