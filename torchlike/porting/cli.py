@@ -271,6 +271,23 @@ def _parser() -> _Parser:
             "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
         )
         rest.required = False  # or a missing script would be "SCRIPT, ARGS"
+    _add_run(run)
+    _add_compare(compare_)
+    _add_bench(commands)
+    _add_plan(commands)
+    _add_scan(commands)
+    _add_shim(commands)
+    _add(commands, "doctor").add_argument("--json", action="store_true", help="print it as JSON")
+    topics = _add(commands, "help")
+    topics.add_argument("topic", nargs="?", choices=[help_texts.ENVIRONMENT, *_EXECUTED_BY])
+    parser.options_of = {
+        name: [option for action in command._actions for option in action.option_strings]
+        for name, command in commands.choices.items()
+    }
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--threads", type=_count, metavar="N", help="how many threads XLA computes with"
     )
@@ -290,19 +307,6 @@ def _parser() -> _Parser:
         metavar="A100|T4|108x2048",
         help="draw the random numbers that the script had on this GPU",
     )
-    _add_compare(compare_)
-    _add_bench(commands)
-    _add_plan(commands)
-    _add_scan(commands)
-    _add_shim(commands)
-    _add(commands, "doctor").add_argument("--json", action="store_true", help="print it as JSON")
-    topics = _add(commands, "help")
-    topics.add_argument("topic", nargs="?", choices=[help_texts.ENVIRONMENT, *_EXECUTED_BY])
-    parser.options_of = {
-        name: [option for action in command._actions for option in action.option_strings]
-        for name, command in commands.choices.items()
-    }
-    return parser
 
 
 def _add_compare(compare: argparse.ArgumentParser) -> None:
