@@ -6,6 +6,7 @@ import optax
 import pytest
 
 import torchlike
+from torchlike._runtime import tracebacks
 from torchlike._runtime.tracebacks import trim
 
 PACKAGE = Path(torchlike.__file__).parent
@@ -115,3 +116,61 @@ def test_environment_shows_everything(monkeypatch):
     before, after = trimmed(USER, OURS)
     assert OURS in before
     assert OURS in after
+
+
+class Shell:
+    """What IPython's shell does with an error."""
+
+    def showtraceback(self, exc_tuple=None, tb_offset=None):
+        self.shown = exc_tuple, tb_offset
+
+
+def test_a_notebook_shows_the_users_frames_alone():
+    shell = Shell()
+    show = tracebacks._shortening_of_shell(shell.showtraceback)
+    with pytest.raises(ValueError, match="wrong") as raised:
+        call_through(USER, OURS, JAX / "a.py")
+    error = raised.value
+    show((ValueError, error, error.__traceback__), tb_offset=1)
+    assert not {OURS, JAX / "a.py"} & set(frames(error))
+    assert shell.shown == ((ValueError, error, error.__traceback__), 1)
+
+
+@pytest.mark.parametrize(
+    ("ask", "meant"),
+    [
+        (lambda: torchlike.sofmax, "softmax"),
+        (lambda: torchlike.ones(3).reshap(3), "reshape"),
+        (lambda: torchlike.nothing_like_this, None),
+    ],
+)
+def test_what_was_meant_by_a_name(ask, meant):
+    with pytest.raises(AttributeError) as raised:
+        ask()
+    before = str(raised.value)
+    for _ in range(2):  # an error that is shown twice says it once
+        tracebacks.add_suggestion(raised.value)
+    after = "" if meant is None else f". Did you mean: '{meant}'?"
+    assert str(raised.value) == before + after
+
+
+def test_an_unknown_argument_is_told_with_the_signature():
+    with pytest.raises(TypeError) as raised:
+        torchlike.ones(2, 3).sum(dims=1)
+    assert str(raised.value).splitlines() == [
+        "sum() got an unexpected keyword argument 'dims'. Did you mean: 'dim'?",
+        "Its signature: sum(input, dim=None, keepdim=False, *, dtype=None)",
+    ]
+
+
+def test_anomaly_mode_shows_no_frame_of_ours():
+    x = torchlike.zeros(1, requires_grad=True)
+    with (
+        torchlike.autograd.set_detect_anomaly(True),
+        pytest.warns(UserWarning, match="Traceback of forward call") as told,
+        pytest.raises(RuntimeError, match="nan"),
+    ):
+        ((x - 1).sqrt() * 0).sum().backward()
+    text = str(told[0].message)
+    assert "((x - 1).sqrt() * 0)" in text
+    assert str(PACKAGE) not in text

@@ -258,7 +258,8 @@ def __getattr__(name: str):
         return getattr(_importlib.import_module(f"torchlike.porting.{name}"), name)
     if name in _LATER:
         return _importlib.import_module(f"torchlike.{name}")
-    raise AttributeError(f"module 'torchlike' has no attribute {name!r}", name=name)
+    module = _sys.modules[__name__]
+    raise AttributeError(f"module 'torchlike' has no attribute {name!r}", name=name, obj=module)
 
 
 def __dir__() -> list[str]:

@@ -169,12 +169,15 @@ from torchlike.func import older_vmap as _vmap_internals
 from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.interop import to_jax_function as to_jax_function
+from torchlike.jit import _CallableModule
 from torchlike.jit._script import ScriptFunction as ScriptFunction
 from torchlike.jit._script import ScriptModule as ScriptModule
 from torchlike.library import classes as classes
 from torchlike.nn import conversion_switches as __future__
 from torchlike.ops._aten import prims_common as _prims_common
 from torchlike.porting.allocator import tune_allocator as tune_allocator
+from torchlike.porting.bench import bench as bench
+from torchlike.porting.plan import plan as plan
 from torchlike.porting.torch_alias import alias as alias
 from torchlike.porting.torch_alias import install_alias as install_alias
 from torchlike.porting.torch_alias import remove_alias as remove_alias
@@ -249,7 +252,7 @@ uint7: _dtype
 uint8: _dtype
 __version__: str
 
-jit: Any
+jit: _CallableModule
 
 _VF: Any
 

@@ -18,4 +18,9 @@ def test_longest_prefix_wins(name, advice):
 
 
 def test_message_says_the_name():
-    assert hints.missing("torch.onnx.export").startswith("torchlike has no torch.onnx.export yet; ")
+    assert hints.missing("torch.onnx.export").startswith("torchlike has no torch.onnx.export; ")
+
+
+def test_a_slip_of_the_fingers_is_no_missing_name():
+    said = hints.missing("torch.sofmax", ["softmin", "softmax", "softplus"])
+    assert said == "module 'torch' has no attribute 'sofmax'. Did you mean: 'softmax'?"

@@ -47,12 +47,12 @@ def test_real_pytorch_is_not_even_looked_for(tmp_path):
 
 ERRORS = {
     "import torch.fx.tensor_type": (
-        "ModuleNotFoundError: torchlike has no torch.fx.tensor_type yet; "
+        "ModuleNotFoundError: torchlike has no torch.fx.tensor_type; "
         "jax.make_jaxpr shows the graph of a function of arrays"
     ),
-    "from torch.nn import NoSuchLayer": "ImportError: torchlike has no torch.nn.NoSuchLayer yet; ",
+    "from torch.nn import NoSuchLayer": "ImportError: torchlike has no torch.nn.NoSuchLayer; ",
     "import torch; torch.nn.NoSuchLayer": (
-        "AttributeError: torchlike has no torch.nn.NoSuchLayer yet; "
+        "AttributeError: torchlike has no torch.nn.NoSuchLayer; "
     ),
     "import torch; torch.ones(2, 3) @ torch.ones(2, 3)": "RuntimeError: ",
     "import torch; torch.ones(3).view(2)": "RuntimeError: ",
@@ -80,7 +80,7 @@ def test_missing_tensor_method_is_explained(tmp_path):
     result = torchlike_command("run", "script.py", cwd=tmp_path)
     *_, error, note = result.stderr.splitlines()
     assert error.startswith("AttributeError: 'Tensor' object has no attribute 'no_such_method'")
-    assert note.startswith("torchlike has no torch.Tensor.no_such_method yet; ")
+    assert note.startswith("torchlike has no torch.Tensor.no_such_method; ")
 
 
 @pytest.mark.exhaustive

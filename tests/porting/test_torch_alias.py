@@ -82,7 +82,7 @@ def test_it_is_silent_under_the_launcher(tmp_path):
 def test_missing_names_are_explained(tmp_path):
     result = python(tmp_path, "-c", "import torchlike.as_torch\nfrom torch.nn import NoSuchLayer")
     error = result.stderr.splitlines()[-1]
-    assert error.startswith("ImportError: torchlike has no torch.nn.NoSuchLayer yet; ")
+    assert error.startswith("ImportError: torchlike has no torch.nn.NoSuchLayer; ")
 
 
 TEST = """

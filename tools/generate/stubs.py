@@ -53,6 +53,8 @@ Number = _bool | _int | _float | _complex
 _TYPE = re.compile(rf"(?<![\w.])({'|'.join(n for names in _HIDDEN.values() for n in names)})\b")
 #: Modules that are called like functions, which no type says.
 _CALLABLE_MODULES = ("jit",)
+#: Functions of the command that the package gives on demand.
+_COMMANDS = ("bench", "plan")
 
 
 def _definition(name: str, function: Any, *, method: bool = False, indent: str = "") -> str:
@@ -118,6 +120,8 @@ def package(module: types.ModuleType, source: Path, table: dict[str, Any]) -> st
     """Return the stub of the package: what its source imports by name or on demand, and the
     registered functions."""
     imports = [f"from torchlike import {name} as {name}" for name in module._LATER - at_root()]
+    imports += [f"from torchlike.porting.{name} import {name} as {name}" for name in _COMMANDS]
+    imports += [f"from torchlike.{name} import _CallableModule" for name in _CALLABLE_MODULES]
     made = []  # of modules that are made of names
     for place in at_root():
         room, _, name = (module_of(place) or "").rpartition(".")
@@ -133,7 +137,8 @@ def package(module: types.ModuleType, source: Path, table: dict[str, Any]) -> st
     dtypes = sorted(n for n, v in vars(module).items() if isinstance(v, module.dtype))
     parts = [HEADER, "\n".join(sorted(set(imports))) + "\n", "newaxis: None\n"]
     parts.append("\n".join(f"{name}: _dtype" for name in dtypes) + "\n__version__: str\n")
-    parts += [f"{name}: Any\n" for name in (*_CALLABLE_MODULES, *sorted(made))]
+    parts += [f"{name}: _CallableModule\n" for name in _CALLABLE_MODULES]
+    parts += [f"{name}: Any\n" for name in sorted(made)]
     known = set(dtypes) | {line.rpartition(" ")[2] for line in imports}
     for name, function in signatures.public(table):
         if name not in known and not keyword.iskeyword(name):

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchlike._core import errors, modes
+from torchlike._runtime.tracebacks import stack_of_the_script
 from torchlike.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -123,10 +123,9 @@ class Node(metaclass=NodeType):
             self._remember_origin()
 
     def _remember_origin(self) -> None:
-        """Keep for anomaly detection the stack, and the node in whose backward this one is made."""
-        self.metadata["traceback_"] = traceback.format_stack()[:-2]
-        running = modes.current.backward_pass
-        if running is not None:
+        """Keep the stack for anomaly detection, and the node whose backward makes this one."""
+        self.metadata["traceback_"] = stack_of_the_script()
+        if (running := modes.current.backward_pass) is not None:
             self.metadata["parent_"] = running.node
 
     # What a subclass does -------------------------------------------------------------------------

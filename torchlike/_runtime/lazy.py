@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,7 @@ def submodules(package: str, *names: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
+        module = sys.modules[package]
+        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
 
     return __getattr__

@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from torchlike._core import modes
 from torchlike.autograd import inference_tensors
@@ -81,6 +81,10 @@ class no_grad(DecoratingContext):
       (False, True)
     """
 
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...
     def __new__(cls, function: Any = None) -> Any:
         self = object.__new__(cls)
         return self(function) if function is not None else self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from torchlike._jit.call.entry import compiled
 from torchlike._jit.call.programs import of_options
@@ -12,7 +12,40 @@ from torchlike._jit.call.recompile_limit import RecompileLimit
 from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.nn import Module
 
+#: What is compiled is called as it was.
+_F = TypeVar("_F", bound=Callable[..., Any])
 
+
+@overload
+def compile(
+    model: _F,
+    *,
+    fullgraph: Any = False,
+    dynamic: Any = None,
+    backend: Any = "inductor",
+    mode: Any = None,
+    options: Any = None,
+    disable: Any = False,
+    name: Any = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> _F: ...
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: Any = False,
+    dynamic: Any = None,
+    backend: Any = "inductor",
+    mode: Any = None,
+    options: Any = None,
+    disable: Any = False,
+    name: Any = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Callable[[_F], _F]: ...
 def compile(
     model: Callable[..., Any] | None = None,
     *,

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 # Where `from __future__ import annotations` has left a name, `torch.jit.annotations` is a module.
 import torchlike.jit.annotations as annotations
@@ -50,16 +51,30 @@ from torchlike.jit._script import *  # noqa: F403  # noqa: F403
 from torchlike.jit._script_errors import Error
 from torchlike.jit._trace import *  # noqa: F403
 from torchlike.jit._type_tests import isinstance
+from torchlike.nn import Module
 
 script_method = export
 _script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
 class _CallableModule(types.ModuleType):
     """Lets ``torchlike.jit(fn)`` and ``import torchlike.jit`` be the same object."""
 
+    @overload
+    def __call__(self, fn: Module, /, **options: Any) -> JitFunction: ...
+    @overload
+    def __call__(self, fn: _F, /, **options: Any) -> _F: ...
+    @overload
+    def __call__(self, /, **options: Any) -> Callable[[_F], _F]: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return jit(*args, **kwargs)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 sys.modules[__name__].__class__ = _CallableModule

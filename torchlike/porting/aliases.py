@@ -222,11 +222,12 @@ def _explain_missing_names(module: ModuleType, alias: str) -> None:
                 return found
         if name.startswith("__"):
             raise AttributeError(f"module {real!r} has no attribute {name!r}")
-        message = missing(f"{alias}.{name}")
+        message = missing(f"{alias}.{name}", dir(module))
         submodule = f"{real}.{name}"
         if _importing_from(sys._getframe(1)) and submodule not in sys.modules:
             raise ImportError(message, name=alias, path=getattr(module, "__file__", None))
-        raise AttributeError(message, name=name, obj=module)
+        # Without the object, of which Python would suggest a name once more.
+        raise AttributeError(message, name=name)
 
     __getattr__.names_missing = True  # type: ignore[attr-defined]
     in_processes.ALIAS.replace(module, "__getattr__", __getattr__)

@@ -360,7 +360,7 @@ def _add_bench(commands: argparse._SubParsersAction[Any]) -> None:
     bench.add_argument(
         "function",
         metavar="FUNCTION",
-        help="'lambda x: x.softmax(-1)', file.py::function, or train.py",
+        help="'lambda x: x.softmax(-1)', model.py::function, or train.py",
     )
     bench.add_argument(
         "--shape",

@@ -60,7 +60,7 @@ what compare says, with PyTorch where it is installed, in three rounds.
 """,
         """\
 torchlike bench 'lambda x: x.softmax(-1)' --shape x=64,1000 --jax 'lambda x: jax.nn.softmax(x, -1)'
-torchlike bench layers.py::attend --args 'torch.randn(n, 64)' --sweep n=64..4096 --html b.html
+torchlike bench model.py::attend --args 'torch.randn(n, 64)' --sweep n=64..4096 --html b.html
 """,
     ),
     "demo": CommandHelp(

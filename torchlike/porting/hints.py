@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from torchlike._runtime.near_names import did_you_mean
+
 #: The longest matching prefix wins. Only what a reader can act on today stands here.
 INSTEAD = {
     "functorch": "torch.func has what functorch had",
     "functorch.dim": "torch.vmap maps over a dimension, torch.einsum names dimensions",
     "functorch.einops": "the package einops rearranges tensors here",
     "torch": (
-        "a function of jax.numpy, jax.scipy or jax.lax may do the same: t.jax() gives a tensor's "
-        "array and torchlike.from_jax(array) a tensor"
+        "where PyTorch has it, a function of jax.numpy, jax.scipy or jax.lax may do the same: "
+        "t.jax() gives a tensor's array and torchlike.from_jax(array) a tensor"
     ),
     "torch._dynamo": "torchlike.jit compiles here: torchlike.jit.explain, or leave the line out",
     "torch._inductor": "XLA compiles here, there is no Inductor: leave the line out",
@@ -38,7 +42,16 @@ def instead(name: str) -> str:
     return INSTEAD[prefix]
 
 
-def missing(name: str) -> str:
-    """Return the message for a PyTorch name that torchlike lacks. No full stop: Python may add to
-    it."""
-    return f"torchlike has no {name} yet; {instead(name)}"
+def missing(name: str, names: Iterable[str] = ()) -> str:
+    """Return the message for a name that torchlike lacks.
+
+    Args:
+      name: the dotted name, in PyTorch's spelling.
+      names: what stands at that place. Where one of them is like the name, that was meant: PyTorch
+        has no such name either, and advice on what to use instead would lead astray.
+    """
+    parent, _, last = name.rpartition(".")
+    meant = did_you_mean(last, names)
+    if meant:
+        return f"module {parent!r} has no attribute {last!r}{meant}"
+    return f"torchlike has no {name}; {instead(name)}"

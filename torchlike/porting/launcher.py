@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import torchlike
 from torchlike._runtime import xla_flags
+from torchlike._runtime.near_names import near_name
 from torchlike.porting import aliases, compiled, script, torch_alias
 from torchlike.porting import device_map as device_maps
 from torchlike.porting.allocator import tune_allocator
@@ -71,5 +72,7 @@ def run(
 
 def explain_missing(error: BaseException) -> None:
     """Say of a missing tensor method that it is torchlike that lacks it, and what to use."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, torchlike.Tensor):
+    if not isinstance(error, AttributeError) or not isinstance(error.obj, torchlike.Tensor):
+        return
+    if near_name(str(error.name), dir(error.obj)) is None:  # else the error says what was meant
         error.add_note(missing(f"torch.Tensor.{error.name}"))

@@ -19,6 +19,7 @@ import numpy as np
 from torchlike._core import casts, dtypes, modes, overrides
 from torchlike._core.dispatch.argument_names import SYNONYMS, warn_of_old_signature
 from torchlike._runtime.jax_private.jaxprs import seems_symbolic
+from torchlike._runtime.near_names import unknown_argument
 from torchlike.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -443,7 +444,7 @@ class Schema:
             if i is None:
                 i = self.index.get(SYNONYMS.get(key, key))
             if i is None:
-                raise TypeError(f"{self.op}() got an unexpected keyword argument '{key}'")
+                raise unknown_argument(self.op, key, self.names, self.defaults, self.positional)
             if i < n or named >> i & 1:
                 raise TypeError(f"{self.op}() got multiple values for argument '{key}'")
             named |= 1 << i

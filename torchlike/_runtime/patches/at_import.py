@@ -35,8 +35,9 @@ BLAS_THREADS = DeclaredPatch(
 )
 EXCEPTHOOKS = DeclaredPatch(
     "excepthooks",
-    "`sys.excepthook` and `threading.excepthook` are wrapped: tracebacks without the frames of "
-    "torchlike and JAX",
+    "`sys.excepthook`, `threading.excepthook` and `showtraceback` of IPython's shell, where there "
+    "is one, are wrapped: tracebacks without the frames of torchlike and JAX, and what was meant "
+    "by a name that `torch` or a tensor does not have",
     when=_WHEN,
     why="the line of your program that an error is about is the last one shown. "
     "`TORCHLIKE_TRACEBACK=full` shows all",

@@ -7,7 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, Self, overload
 
 from torchlike._core import modes
 from torchlike.nn.modules.module import Module, _indented
@@ -89,6 +89,10 @@ class Sequential(_Ordered):
             input = module(input)
         return input
 
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
@@ -178,6 +182,10 @@ class ModuleList(_Ordered):
         if modules is not None:
             self.extend(modules)
 
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])

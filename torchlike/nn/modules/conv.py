@@ -22,7 +22,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 class _ConvNd(Module):
     """What all convolutions share: checks, weight, bias, repr."""
 
-    weight: Any
+    weight: Tensor
     bias: Any
 
     def __init__(

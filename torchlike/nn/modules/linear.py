@@ -45,7 +45,7 @@ class Linear(Module):
       torch.Size([5, 2])
     """
 
-    weight: Any
+    weight: Tensor
     bias: Any
 
     def __init__(
@@ -89,7 +89,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 class Bilinear(Module):
     """Return ``x1ᵀ A x2 + b``: (…, in1_features) and (…, in2_features) to (…, out_features)."""
 
-    weight: Any
+    weight: Tensor
     bias: Any
 
     def __init__(

@@ -30,7 +30,7 @@ class BenchOptions:
     """What the command was asked for.
 
     Attributes:
-      function: an expression, or ``file.py::name``.
+      function: an expression, or ``model.py::name``.
       shapes: ``x=64,1000`` each.
       arguments: instead, an expression of all arguments.
       jax: the same by hand in JAX.

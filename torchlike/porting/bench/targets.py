@@ -26,7 +26,7 @@ class BenchTarget:
     """A function to time, in text, so that each framework makes its own.
 
     Attributes:
-      function: a Python expression such as ``lambda x: x.softmax(-1)``, or ``file.py::name``.
+      function: a Python expression such as ``lambda x: x.softmax(-1)``, or ``model.py::name``.
       shapes: of its arguments by name, ``{"x": "64,n"}``; with a dtype ``"64,n:int64"``.
       arguments: instead, a Python expression of all of them: ``torch.randn(n, n), 0.5``.
       jax: the same computation by hand in JAX, as ``function`` is given.
@@ -48,7 +48,7 @@ def function_of(text: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     """Return the function that a text says.
 
     Args:
-      text: an expression, or ``file.py::name``, where a name may have dots.
+      text: an expression, or ``model.py::name``, where a name may have dots.
       names: what an expression may use.
 
     Raises:

@@ -8,12 +8,12 @@ import multiprocessing
 import multiprocessing.context
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, cast
 
 from torchlike._utils import cpu_count
 from torchlike.utils.data.collate import default_collate, default_convert
-from torchlike.utils.data.dataset import IterableDataset, T_co
+from torchlike.utils.data.dataset import Dataset, IterableDataset, T_co
 from torchlike.utils.data.iterators import (
     HAS_PROCESSES,
     THREAD,
@@ -155,7 +155,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T_co] | Sequence[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Any = None,
@@ -213,9 +213,9 @@ class DataLoader(Generic[T_co]):
             sampler = _InfiniteConstantSampler()
         elif sampler is None:
             sampler = (
-                RandomSampler(dataset, generator=generator)
+                RandomSampler(cast(Any, dataset), generator=generator)
                 if shuffle
-                else SequentialSampler(dataset)
+                else SequentialSampler(cast(Any, dataset))
             )
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(cast(Any, sampler), batch_size, drop_last)
