@@ -1,11 +1,12 @@
 """The site: links that hold, a reference that leaves nothing out, errors that exist."""
 
 import ast
+import json
 import re
 
 import pytest
 
-from tools.site import reference, staging
+from tools.site import checks, reference, staging
 
 PACKAGE = staging.ROOT / "torchlike"
 
@@ -75,3 +76,20 @@ def test_the_words_of_the_page_of_errors_are_raised():
     assert len(cells) > 10
     for words in re.findall(r"`([^`]+)`", " ".join(cells)):
         assert words in raised, words
+
+
+def test_the_built_site_is_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "SEARCHES", {"two words": "b/", "absent": "b/"})
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "index.html").write_text('<h2 id="part">x</h2>')
+    links = ("b/", "b/#part", "b/#gone", "c/", "https://example.org", "#top")
+    (tmp_path / "index.html").write_text("".join(f'<a href="{a}">' for a in links))
+    items = [{"location": "b/#part", "title": "Two", "text": "words"}]
+    (tmp_path / "search.json").write_text(json.dumps({"items": items}))
+    assert checks.problems(tmp_path) == [
+        "index.html: b/#gone",
+        "index.html: c/#",
+        "index.html: #top",
+        "'absent' does not find b/",
+        "pages do not say how wide they are on a phone",
+    ]

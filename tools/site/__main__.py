@@ -6,10 +6,11 @@ import argparse
 import subprocess
 import sys
 
-from tools.site import reference, staging
+from tools.site import checks, reference, staging
 
 #: As zensical.toml has it.
 _PAGES = staging.ROOT / "build" / "pages"
+_SITE = staging.ROOT / "build" / "site"
 
 
 def main() -> int:
@@ -25,9 +26,11 @@ def main() -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
     print(f"{len(written)} files and {len(made)} pages of the reference")
-    return subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"], cwd=staging.ROOT
-    ).returncode
+    build = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
+    code = subprocess.run(build, cwd=staging.ROOT).returncode
+    found = [] if code else checks.problems(_SITE)
+    print("\n".join(found) or "links and searches hold")
+    return code or int(bool(found))
 
 
 if __name__ == "__main__":

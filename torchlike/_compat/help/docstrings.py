@@ -8,13 +8,15 @@ import inspect
 import json
 import re
 import textwrap
-import tomllib
 from collections.abc import Callable, Iterator
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from torchlike._compat.help import signatures
 from torchlike._runtime.function_objects import first_of
+from torchlike._runtime.lazy import LazyModule
+
+_tomllib: Any = LazyModule("tomllib")
 
 WIDTH = 88
 #: What begins a paragraph that stays as it was written, in the order of the whole.
@@ -29,7 +31,7 @@ _CLAUSES = re.compile(r"[;,] (?=\w+Error (?:for|unless|when|where|if|as|outside|
 
 @functools.cache
 def _words() -> dict[str, Any]:
-    return tomllib.loads(_file("arguments.toml"))
+    return _tomllib.loads(_file("arguments.toml"))
 
 
 @functools.cache
@@ -38,7 +40,7 @@ def _examples() -> dict[str, str]:
 
 
 def _file(name: str) -> str:
-    return resources.files("torchlike._compat.help").joinpath(name).read_text("utf-8")
+    return Path(__file__).with_name(name).read_text("utf-8")
 
 
 def text(function: Callable[..., Any], description: str) -> str:

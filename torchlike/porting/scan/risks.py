@@ -36,7 +36,10 @@ SAYS = {
         "function eagerly instead",
         "docs/compile.md",
     ),
-    "names a device": ("torchlike run --device-map cuda=cpu says what it means here", "docs/command-line.md"),
+    "names a device": (
+        "torchlike run --device-map cuda=cpu says what it means here",
+        "docs/command-line.md",
+    ),
     "grows in a loop": (
         "each length is compiled anew: write into a tensor of the final size, or join once after "
         "the loop",
