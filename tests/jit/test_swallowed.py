@@ -133,7 +133,7 @@ def a_thread_of_a_library(x):
 
 def a_loop_in_a_try(x):
     try:
-        while x.sum() < 20:
+        while x.abs().sum() < 20:
             x = x * 2
     except Exception:
         x = x * 0

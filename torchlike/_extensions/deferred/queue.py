@@ -46,6 +46,16 @@ class _Interrupted(RuntimeError):
         )
 
 
+class _Within(RuntimeError):
+    """A value is asked for within its own computation, and what that was computed from is gone."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this tensor is being computed: a signal's handler, a finalizer or a debugger asks for "
+            "it meanwhile; have the handler set a flag, and read the tensor where that is looked at"
+        )
+
+
 class _Unknown(Exception):
     """An operand is nothing that a program takes."""
 
@@ -69,6 +79,12 @@ class Queue:
         self._account.allowance = policy.allowance
         #: Flushes for which forms that are due wait for what they are part of.
         self._attempt = 0
+        #: Whether a call is being recorded or the chain run. What finalizers, signals' handlers and
+        #: debuggers do meanwhile, between any two instructions of ours, leaves the chain alone.
+        self._is_busy = False
+        #: The values that are being computed, the calls, their inputs, and what is there by number.
+        self._running: tuple[list[Deferred], list[DeferredCall], list[Any], dict[int, Any]] | None
+        self._running = None
         self._device: Any = None
         self._known_sharding: Any = None
         #: Those of arrays that are here, by their ids: comparing two takes longer.
@@ -162,6 +178,17 @@ class Queue:
         operands."""
         if not starts and not holds(args):
             return DECLINED
+        if self._is_busy:
+            args = values_of(args)
+            with not_recording(self):
+                return form.run(*args)
+        self._is_busy = True
+        try:
+            return self._record(form, args)
+        finally:
+            self._is_busy = False
+
+    def _record(self, form: first_calls.FirstCalls, args: tuple[Any, ...]) -> Any:
         inputs, held = self._inputs, self._known
         before = len(inputs)
         key: list[Any] = [form]
@@ -189,6 +216,7 @@ class Queue:
                 call = self._extend(form, args, key, before)
         except BaseException as error:
             self._forget(before)
+            self._is_busy = False
             if type(error) is _Unknown:
                 return DECLINED if not holds(args) else form.run(*values_of(args))
             raise
@@ -293,7 +321,9 @@ class Queue:
     def _results_of(self, call: DeferredCall) -> Any:
         """Return deferred values for the results of a call, which is the last of the chain now."""
         if len(self._values) != call.first:  # what came before was interrupted
+            self._is_busy = False
             self.flush("an interruption")
+            self._is_busy = True
         self._node = call
         self._path.append(call)
         values, number = self._values, call.first
@@ -308,12 +338,14 @@ class Queue:
             out = tuple(made) if call.gives_tuple else tree.unflatten(made)
             del made
         if call.is_last:  # before they are in a cell, so that the flush puts nothing there
+            self._is_busy = False
             self.flush("the chain is long")
             out = values_of(out)
         return out
 
     def _run_now(self, form: first_calls.FirstCalls, args: tuple[Any, ...]) -> Any:
         """Run a call that is not known yet, and learn from it."""
+        self._is_busy = False
         args = values_of(args)
         with not_recording(self):
             out = form.run(*args)
@@ -336,36 +368,49 @@ class Queue:
         """Run what has been recorded; ``cause`` says why, for the report. Raise the error of a call
         that fails."""
         if not self._values:
-            if self._inputs:
+            if self._inputs and not self._is_busy:
                 self._begin()
             if self.watcher is self._listener:
                 self._listener.cut()
             return
         with self._lock:
-            cuts.note(cause)
-            path, values, inputs = self._path, self._values, self._inputs
-            self._begin()
+            if self._is_busy:
+                self._compute_meanwhile()
+                return
+            self._is_busy = True
             try:
-                if len(values) != path[-1].next:
-                    raise _Interrupted
-                alive, dead = alive_among(values), dead_among(inputs)
-                piece = path[-1].pieces.get(alive)
-                if piece is None:
-                    piece = path[-1].pieces[alive] = pieces.DeferredPiece(path, alive)
-                with not_recording(self):
-                    arrays = piece.run(inputs, dead, self.policy, self._account)
-                for i, array in zip(alive, arrays, strict=True):
-                    values[i].settle(array)
-            except BaseException as error:
-                reason = error if isinstance(error, Exception) else _Interrupted()
-                failed = Failed(reason, self)
-                for value in values:
-                    if value.array is None:
-                        value.queue = failed  # type: ignore[assignment]
-                raise
+                if self._values:
+                    cuts.note(cause)
+                    self._run_chain()
+            finally:
+                self._is_busy, self._running = False, None
             self._attempt -= 1
             if self._account.allowance < 0 and self.policy.listens:
                 self._listen()
+
+    def _run_chain(self) -> None:
+        path, values, inputs = self._path, self._values, self._inputs
+        self._running = values, path, inputs, (found := {})
+        self._begin()
+        try:
+            if len(values) != path[-1].next:
+                raise _Interrupted
+            alive, dead = alive_among(values), dead_among(inputs)
+            piece = path[-1].pieces.get(alive)
+            if piece is None:
+                piece = path[-1].pieces[alive] = pieces.DeferredPiece(path, alive)
+            with not_recording(self):
+                arrays = piece.run(inputs, dead, self.policy, self._account)
+            found.update(zip(alive, arrays, strict=True))
+            for i, array in found.items():
+                values[i].settle(array)
+        except BaseException as error:
+            reason = error if isinstance(error, Exception) else _Interrupted()
+            failed = Failed(reason, self)
+            for value in values:
+                if value.array is None:
+                    value.queue = failed  # type: ignore[assignment]
+            raise
 
     def puts_off(self, program: Any) -> bool:
         """Return whether a form that is due to be compiled waits: it is part of what recurs, and a
@@ -380,7 +425,7 @@ class Queue:
 
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""
-        if modes.current.queue is self:
+        if modes.current.queue is self and not self._is_busy:
             if len(self._path) > _LONG and self.compute_small(value):
                 return
             self.flush("a value is read")
@@ -393,6 +438,15 @@ class Queue:
     def compute_small(self, value: Deferred) -> bool:
         """Compute one value of a long chain alone, where little is needed for it; the chain goes
         on. Return whether it was."""
+        if self._is_busy:
+            return False
+        self._is_busy = True
+        try:
+            return value.array is None and self._compute_small(value)
+        finally:
+            self._is_busy = False
+
+    def _compute_small(self, value: Deferred) -> bool:
         number = value.number
         at = bisect.bisect_right(self._path, number, key=_first) - 1
         alone = self._path[at].alone
@@ -409,13 +463,32 @@ class Queue:
         return True
 
     def _compute_alone(self, value: Deferred) -> None:
-        """Compute one value, in another thread than that which records: what it goes on to record
-        is as it was."""
-        piece = pieces.DeferredPiece(list(self._path), (value.number,), alone=True)
-        inputs = list(self._inputs)  # which are held by this, too, so that they are not given up
+        """Compute one value, in another thread than that which records or within what it does: what
+        it goes on to record is as it was."""
+        number, path, inputs = value.number, self._path, self._inputs
+        if self._running is not None and any(x is value for x in self._running[0]):
+            _, path, inputs, found = self._running
+            if number in found:
+                value.settle(found[number])
+                return
+            if any(type(x) is ArrayImpl and x.is_deleted() for x in inputs):
+                raise _Within
+        self._replay_some(path, inputs, {number: value})
+
+    def _compute_meanwhile(self) -> None:
+        """Compute what has been recorded, within the recording of a call."""
+        values = self._values
+        self._replay_some(self._path, self._inputs, {i: values[i] for i in alive_among(values)})
+
+    def _replay_some(
+        self, path: list[DeferredCall], inputs: list[Any], values: dict[int, Deferred]
+    ) -> None:
+        piece = pieces.DeferredPiece(list(path), tuple(values), alone=True)
+        # A copy of the list holds them, too, so that they are not given up.
         with not_recording(self):
-            (array,) = piece.replay(inputs)
-        value.settle(array)
+            arrays = piece.replay(list(inputs))
+        for value, array in zip(values.values(), arrays, strict=True):
+            value.settle(array)
 
 
 def _first(call: DeferredCall) -> int:
