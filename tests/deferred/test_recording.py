@@ -213,7 +213,7 @@ def test_a_call_that_fails_when_it_runs(deferring):
 
     result = jax.ShapeDtypeStruct((2,), np.float32)
     exe = Executable("Fails", lambda x: jax.pure_callback(fails, result, x), 0, 1)
-    y = wrap(exe.by_numpy(torch.ones(2)._read())) + 1
+    y = wrap(modes.current.queue.record_op(exe, [torch.ones(2)._read()])) + 1
     for _ in range(2):
         with pytest.raises(Exception, match="no such row"):
             y.tolist()
