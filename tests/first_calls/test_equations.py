@@ -128,3 +128,27 @@ def test_a_long_plan_runs_as_a_loop():
     assert len(plan) == 80
     (found,) = plan.function({})(np.ones((2, 2), np.float32))
     np.testing.assert_allclose(found, function(jnp.ones((2, 2))), rtol=1e-5)
+
+
+def test_a_long_plan_becomes_code_once_it_is_used(monkeypatch):
+    written = []
+    as_code = EvaluationPlan._as_code
+    monkeypatch.setattr(
+        EvaluationPlan,
+        "_as_code",
+        lambda plan, steps: written.append(len(steps)) or as_code(plan, steps),
+    )
+
+    def repeated(x):
+        for _ in range(20):
+            x = x * 3 - 1
+        return x
+
+    x = np.arange(4.0) / 2
+    function = EvaluationPlan(traced(repeated, x)).function({})
+    found = [function(x)[0] for _ in range(29)]
+    assert written == []
+    found += [function(x)[0] for _ in range(3)]
+    assert written == [40]
+    for y in found:
+        np.testing.assert_array_equal(y, repeated(x))
