@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
 @contextlib.contextmanager
 def everywhere() -> Iterator[None]:
     """Have chex's own assertions take tensors beside arrays, too, within a ``with`` block: for
-    tests that say ``import chex``. A fixture of a ``conftest.py`` does it for a whole suite.
+    tests that say ``import chex``. An autouse fixture does it for a suite.
 
     Returns:
       the context manager.

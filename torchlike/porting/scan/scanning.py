@@ -37,7 +37,7 @@ def scan(
 
 
 def keep_what_can_be_met(reports: Sequence[FileReport]) -> None:
-    """Take for supported what differs where the program cannot meet it."""
+    """Take for supported, of what differs, what the program cannot meet."""
     texts = [report.text for report in reports if report.text]
     can_meet = functools.cache(lambda says: differences.can_meet(says, texts))
     for report in reports:
