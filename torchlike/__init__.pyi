@@ -173,6 +173,7 @@ from torchlike.jit import _CallableModule
 from torchlike.jit._script import ScriptFunction as ScriptFunction
 from torchlike.jit._script import ScriptModule as ScriptModule
 from torchlike.library import classes as classes
+from torchlike.library import older_definitions as _custom_ops
 from torchlike.nn import conversion_switches as __future__
 from torchlike.ops._aten import prims_common as _prims_common
 from torchlike.porting.allocator import tune_allocator as tune_allocator

@@ -116,10 +116,10 @@ def jit(
       warmup: how many calls run eagerly at first, while XLA compiles in a thread; 0 waits for the
         compiler at the first. None means what ``set_warmup`` said, or as many as compiling is
         thought to take, or loading where the executable is on disk: none for a program of up to 600
-        equations. It is counted for each program
-        (a new shape warms up, too). The second of these calls is traced as well, and raises what
-        cannot be compiled (``warmup=1``: the first). The call after them runs the program and waits
-        for it, if need be: results do not depend on timing. An error of XLA's is raised there.
+        equations. It is counted for each program (a new shape warms up, too). The second of these
+        calls is traced as well, and raises what cannot be compiled (``warmup=1``: the first). The
+        call after them runs the program and waits for it, if need be: results do not depend on
+        timing. An error of XLA's is raised there.
       checks: whether the program checks values as eager operations do (is an index in range?), by
         default unless ``TORCHLIKE_CHECKS=off``. The error of such a check is the eager one. It is
         raised when a value is read next, at a later call (on the CPU one of the next sixteen), by
