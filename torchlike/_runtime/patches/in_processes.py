@@ -75,7 +75,7 @@ RECORDERS = DeclaredPatch(
     "recorders",
     "Methods of PyTorch's and torchlike's classes and of your modules; a listed number of "
     "environment variables and file descriptor 2 for a moment; modules as they are imported",
-    when="`torchlike compare`, `torchlike plan`",
+    when="`torchlike compare`, `torchlike plan`, `torchlike bench`",
     why="what a program computes is recorded without a change to it",
     files=(
         "porting/record_torch.py",
@@ -88,6 +88,9 @@ RECORDERS = DeclaredPatch(
         "porting/plan/loops.py",
         "porting/plan/modules.py",
         "porting/plan/topologies.py",
+        "porting/bench/on_torch.py",
+        "porting/bench/targets.py",
+        "porting/bench/workbench.py",
     ),
     permanent="they end with the command",
 )

@@ -23,7 +23,7 @@ from torchlike.porting.report import duration
 
 #: Results that are further apart, relative to their norm, differ by more than rounding.
 _ROUNDING = 1e-4
-_NUMBERS = ("first call", "a call", "spread", "ratio", "agrees to")
+_NUMBERS = ("first call", "a call", "spread", "ratio", "agrees")
 #: So that a title stands in one line.
 _WIDTH = 64
 _STYLE = """
