@@ -4,8 +4,8 @@
 leaves, backward passes and those of higher order, hooks, some of which raise, ``no_grad``, random
 draws, memory shared with NumPy, generators, ``.data``, branches on values, two control flows by
 turns, deletions, prints, and mistakes. `run(text)` runs it in float64, as gradients of ``tanh``
-near its ends say little in float32, and returns what it has said: values, which errors came at which
-line, and which tensors were still alive when it was asked.
+near its ends say little in float32, and returns what it has said: values, which errors came at
+which line, and which tensors were still alive when it was asked.
 """
 
 import random
