@@ -14,11 +14,12 @@ from pathlib import Path
 
 import byte_code  # noqa: F401  # isort: skip - before this package is imported
 
+import immediate
 import jax
 import pytest
 from jax import monitoring
 
-from torchlike._core import overrides
+from torchlike._core import modes, overrides
 from torchlike._extensions.deferred import switch
 from torchlike._extensions.overrides import code_exchange
 from torchlike._runtime import collector, late_checks
@@ -52,7 +53,18 @@ def pytest_sessionfinish(exitstatus):
 
 
 @pytest.fixture(autouse=True)
-def what_a_test_leaves():
+def at_once(request):
+    """What looks at what deferral changes runs at once, whatever TORCHLIKE_EAGER says."""
+    name = request.node.nodeid.partition("tests/")[2]
+    if modes.current.queue is None or not immediate.reason(name):
+        yield
+        return
+    with switch.deferred(False):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def what_a_test_leaves(at_once):
     """A test that leaves something behind has failed: see process_state.py.
 
     ``__torch_function__`` costs nothing until something could be asked: nor do other tests.

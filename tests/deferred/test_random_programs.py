@@ -16,21 +16,21 @@ def check(seed):
     assert not random_programs.differences(found, expected), text
 
 
-@pytest.mark.sampled(every=25)
+@pytest.mark.sampled(every=40, rest="full")
 @pytest.mark.parametrize("seed", range(200))
 def test_one_by_one(monkeypatch, seed):
     monkeypatch.setattr(policy, "current", policy.OneByOne())
     check(seed)
 
 
-@pytest.mark.sampled(every=50)
+@pytest.mark.sampled(every=70, rest="full")
 @pytest.mark.parametrize("seed", range(200, 400))
 def test_programs_at_once(monkeypatch, seed):
     monkeypatch.setattr(policy, "current", policy.AtOnce())
     check(seed)
 
 
-@pytest.mark.sampled(every=50)
+@pytest.mark.sampled(every=70, rest="full")
 @pytest.mark.parametrize("seed", range(400, 600))
 def test_from_one_to_the_other(monkeypatch, seed):
     """A turn of the loop runs one by one, the next as a program."""

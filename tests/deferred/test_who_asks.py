@@ -265,11 +265,9 @@ def test_debuggers_see_the_values_of_variables(deferring):
 
 
 def test_an_exception_in_flight(deferring):
-    try:
-        x = torch.ones(2) * 3
-        raise KeyError(x)
-    except KeyError as error:
-        assert error.args[0].tolist() == [3, 3]
+    with pytest.raises(KeyError) as caught:
+        raise KeyError(torch.ones(2) * 3)
+    assert caught.value.args[0].tolist() == [3, 3]
 
 
 def test_generators(deferring):
