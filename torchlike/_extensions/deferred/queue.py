@@ -74,8 +74,7 @@ class Queue:
         self._account = Account()
         self._listener = RecurrenceListener(self._account, self._begin_to_record)
         #: What is told of the thread's cells: this, or the listener while nothing is recorded.
-        begins = self._listener if policy.begins_listening else self
-        self.watcher: Queue | RecurrenceListener = begins
+        self.watcher: Queue | RecurrenceListener = self._listener
         self._account.allowance = policy.allowance
         #: Flushes for which forms that are due wait for what they are part of.
         self._attempt = 0
@@ -90,7 +89,7 @@ class Queue:
         #: Those of arrays that are here, by their ids: comparing two takes longer.
         self._shardings: dict[int, Any] = {}
         self._begin()
-        if not policy.listens:
+        if not policy.begins_listening:
             self._watch_by(self)
 
     def _begin(self) -> None:

@@ -316,7 +316,7 @@ class JitFunction:
             self._report_no_more(why)
             return self._call_plainly
         if self._kinds is not None and self._kinds.is_beyond(call):
-            self._report_once(self._fn, "its recompile_limit is reached", "is compiled no more")
+            self._report_no_more("its recompile_limit is reached")
             return self._call_plainly
         return None
 
