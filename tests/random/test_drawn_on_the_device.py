@@ -15,15 +15,9 @@ from torchlike._runtime.jax_private.equations import subjaxprs
 nn, on = torch.nn, {"device": "cuda"}
 DRAWS = {
     "rand": lambda x: x + torch.rand(4, 8, **on),
-    "randn_like": lambda x: x + torch.randn_like(x),
     "dropout": lambda x: nn.functional.dropout(x, 0.5),
-    "bernoulli": lambda x: x * torch.bernoulli(torch.full((4, 8), 0.5, **on)),
-    "uniform_": lambda x: x + torch.empty(4, 8, **on).uniform_(-1, 1),
     "normal_": lambda x: x + torch.empty(4, 8, **on).normal_(1, 2),
-    "exponential_": lambda x: x + torch.empty(4, 8, **on).exponential_(),
     "randint": lambda x: x + torch.randint(5, (4, 8), **on),
-    "log_normal_": lambda x: x + torch.empty(4, 8, **on).log_normal_(),
-    "cauchy_": lambda x: x + torch.empty(4, 8, **on).cauchy_().clamp(-1, 1),
     "randperm": lambda x: x[torch.randperm(4, **on)],
     "poisson, gamma": lambda x: x + torch.poisson(torch._standard_gamma(torch.ones(8, **on))),
 }
