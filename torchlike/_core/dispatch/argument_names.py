@@ -15,7 +15,7 @@ from typing import Any
 
 from torchlike._core import errors, overrides
 from torchlike._core.casts import NUMBERS
-from torchlike._runtime.near_names import unknown_argument
+from torchlike._runtime.near_names import tell_signature
 
 #: NumPy's names that PyTorch accepts for its own.
 SYNONYMS = {
@@ -56,31 +56,12 @@ def with_synonyms(
             return fn(*args, **kwargs)
         except Exception as error:
             if not overrides.is_asked_now.get()(function, code, args, kwargs):
-                if type(error) is TypeError and not own.issuperset(kwargs):
-                    _tell_signature(error, fn, next(key for key in kwargs if key not in own))
+                tell_signature(error, fn, kwargs.keys() - own)
                 raise
         return function(*args, **given)
 
     code = function.__code__  # type: ignore[attr-defined]
     return function
-
-
-def _tell_signature(error: TypeError, fn: Callable[..., Any], key: str) -> None:
-    """Let Python's error of an argument that ``fn`` does not have tell those that it has."""
-    name, _, problem = str(error).partition("()")
-    signature = inspect.signature(fn).parameters
-    kinds = {p.kind for p in signature.values()}
-    unsaid = kinds >= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    if unsaid or not problem.startswith(f" got an unexpected keyword argument '{key}'"):
-        return
-    told = [
-        p for p in signature.values() if p.kind is not p.VAR_KEYWORD and not p.name.startswith("_")
-    ]
-    names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in told]
-    positional = sum(p.kind is not p.KEYWORD_ONLY for p in told)
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        positional = -1  # what comes behind it needs no star of its own
-    error.args = unknown_argument(name, key, names, [p.default for p in told], positional).args
 
 
 def _renamed(kwargs: dict[str, object], known: dict[str, str]) -> dict[str, object]:

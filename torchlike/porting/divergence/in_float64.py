@@ -57,7 +57,7 @@ def judged(
     if function is None or len(notes) != 2 or here["arguments"] != there["arguments"]:
         return None
     try:
-        a, b = (_Call(function, note) for note in notes)
+        a, b = (_CallInFloat64(function, note) for note in notes)
     except _REFUSED:
         return None
     if not (a.is_complete and b.is_complete and a.fits(b)):
@@ -82,7 +82,7 @@ def judged(
     return Verdict(True, f"its float64 run is {distances}: {nearer} is nearer")
 
 
-class _Call:
+class _CallInFloat64:
     """One run's call of an operation, and the same in float64: of its results, or where gradients
     are known, of those of what it is given."""
 
@@ -119,11 +119,11 @@ class _Call:
         self.rounding = max(roundings, default=0.0)
         self.dtype = names[int(np.argmax(roundings))] if names else ""
 
-    def fits(self, other: _Call) -> bool:
+    def fits(self, other: _CallInFloat64) -> bool:
         """Return whether both calls give arrays of the same shapes."""
         return self.shapes == other.shapes
 
-    def kink(self, other: _Call, operation: str, tolerance: float) -> str | None:
+    def kink(self, other: _CallInFloat64, operation: str, tolerance: float) -> str | None:
         """Say that the operation is at a kink: results agree, and gradients differ only where what
         it is given lies on both sides of it."""
         if not self._is_backward or operation.rpartition(".")[2] not in _KINKED:
