@@ -68,6 +68,7 @@ ALLOWED = {
     "nested/_internal/rules/reductions.py:_IDENTITIES": "each entry is code for nested tensors",
     "nn/init.py:_LINEAR_TEXT": "PyTorch's calculate_gain knows these words, and no others",
     "overrides.py:_UNTESTED_TEXT": "PyTorch's list of overridable functions leaves these out",
+    "porting/divergence/in_float64.py:_KINKED_TEXT": "PyTorch's names, as a script calls",
     "sparse/_gradient_rules.py:_PULLS": "each entry is code for sparse tensors",
 }
 

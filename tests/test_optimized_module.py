@@ -1,4 +1,4 @@
-"""``torch.compile(module)``: a module around the module, which calls it compiled."""
+"""``torch.compile(module)`` and ``torchlike.jit(module)``: a module that calls another compiled."""
 
 import copy
 import pickle
@@ -117,15 +117,65 @@ def test_hooks_of_both_run(net):
         compiled(X)
 
 
-def test_copies_and_pickles(net):
-    compiled = torch.compile(net.eval())
+def test_jit_gives_one_too_that_answers_for_its_function(net):
+    compiled = torch.jit(net, warmup=0)
+    assert isinstance(compiled, OptimizedModule)
+    assert torch.jit(compiled) is compiled
+    assert compiled.eval() is compiled
+    assert not net.training
+    assert [n for n, _ in compiled.named_parameters()] == [
+        "_orig_mod.linear.weight",
+        "_orig_mod.linear.bias",
+    ]
+    seen = []
+    compiled.register_forward_hook(lambda m, args, out: seen.append(m))
+    want = net(X).detach().numpy()
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(X).detach().numpy(), want, rtol=1e-6)
+    assert seen == [compiled] * 2
+    assert (compiled.compiles, len(compiled.programs()), compiled.ran_eagerly) == (1, 1, False)
+    assert compiled.latest is not None
+    compiled.reset()
+    assert (compiled.programs(), compiled.latest) == ([], None)
+    assert torch.jit.explain(compiled)(X).not_kept == ""
+    assert torch.compiler.disable(compiled) is net
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'missing'"):
+        compiled.missing  # noqa: B018
+
+
+def test_names_of_the_module_come_first_and_pytorchs_has_no_others(net):
+    assert not hasattr(torch.compile(net), "reset")  # libraries reset all modules that have it
+    Net.reset = lambda self: "the module's"
+    try:
+        assert torch.jit(net).reset() == "the module's"
+    finally:
+        del Net.reset
+
+
+@pytest.mark.parametrize("make", [torch.compile, torch.jit])
+def test_mode_off_keeps_the_names(net, make):
+    torch.jit.set_mode("off")
+    try:
+        plain = make(net)
+    finally:
+        torch.jit.set_mode("on")
+    assert [n for n, _ in plain.named_buffers()] == ["_orig_mod.scale"]
+    torch.manual_seed(1)
+    want = net(X).detach().numpy()
+    torch.manual_seed(1)
+    np.testing.assert_array_equal(plain(X).detach().numpy(), want)
+
+
+@pytest.mark.parametrize("make", [torch.compile, torch.jit])
+def test_copies_and_pickles(net, make):
+    compiled = make(net.eval())
     want = compiled(X).detach().numpy()
     again = pickle.loads(pickle.dumps(compiled))
     copied = copy.deepcopy(compiled)
     with torch.no_grad():
         net.linear.weight.zero_()
     for other in (again, copied):
-        assert type(other) is OptimizedModule
+        assert type(other) is type(compiled)
         np.testing.assert_allclose(other(X).detach().numpy(), want, rtol=1e-6)
 
 

@@ -154,12 +154,51 @@ def test_what_was_meant_by_a_name(ask, meant):
     assert str(raised.value) == before + after
 
 
-def test_an_unknown_argument_is_told_with_the_signature():
+@pytest.mark.parametrize(
+    ("call", "key", "meant", "signature"),
+    [
+        (
+            lambda x: x.sum(dims=1),
+            "dims",
+            "dim",
+            "sum(input, dim=None, keepdim=False, *, dtype=None)",
+        ),
+        (
+            lambda x: x.softmax(dims=0),
+            "dims",
+            "dim",
+            "softmax(input, dim, dtype=None, *, out=None)",
+        ),
+        (
+            lambda x: torchlike.nn.functional.dropout(x, prob=0.1),
+            "prob",
+            None,
+            "dropout(input, p=0.5, training=True, inplace=False)",
+        ),
+        (
+            lambda x: torchlike.nn.functional.relu(x, inplac=True),
+            "inplac",
+            "inplace",
+            "relu(input, inplace=False)",
+        ),
+        (lambda x: torchlike.einsum(eq="a"), "eq", None, "einsum(equation, *operands)"),
+    ],
+    ids=[
+        "an op",
+        "a method that is a Python function",
+        "a function",
+        "one around an op",
+        "any number",
+    ],
+)
+def test_an_unknown_argument_is_told_with_the_signature(call, key, meant, signature):
     with pytest.raises(TypeError) as raised:
-        torchlike.ones(2, 3).sum(dims=1)
+        call(torchlike.ones(2, 3))
+    after = "" if meant is None else f". Did you mean: '{meant}'?"
+    name = signature.partition("(")[0]
     assert str(raised.value).splitlines() == [
-        "sum() got an unexpected keyword argument 'dims'. Did you mean: 'dim'?",
-        "Its signature: sum(input, dim=None, keepdim=False, *, dtype=None)",
+        f"{name}() got an unexpected keyword argument '{key}'{after}",
+        f"Its signature: {signature}",
     ]
 
 

@@ -40,7 +40,7 @@ def test_a_jitted_module_has_a_module_of_its_own(copied):
         linear.bias.fill_(0)
     assert f(x).tolist() == [[0]]
     assert g(x).tolist() == before
-    assert (f.compiles, g.compiles, g.note, g._cache.most) == (1, 1, "kept", 3)
+    assert (f.compiles, g.compiles, g.note, g.forward._cache.most) == (1, 1, "kept", 3)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, by_pickle])

@@ -3,7 +3,7 @@
 from typing import Any, assert_type
 
 import torchlike as torch
-from torchlike.jit import JitFunction
+from torchlike.jit._optimized_module import JitModule
 from torchlike.utils.data import DataLoader, Dataset, TensorDataset
 
 
@@ -55,7 +55,7 @@ assert_type(count(x), int)
 assert_type(name(3), str)
 assert_type(length("abc"), int)
 assert_type(torch.compile(layer), torch.nn.Linear)
-assert_type(torch.jit(layer), JitFunction)
+assert_type(torch.jit(layer), JitModule)
 assert_type(torch.compile(layer).eval(), torch.nn.Linear)
 assert_type(layer(x), Any)
 assert_type(layer.weight, torch.Tensor)

@@ -32,10 +32,10 @@ from torchlike.compiler import (
     set_stance,
     substitute_in_graph,
 )
-from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.compiler.torch_compile import compile
 from torchlike.jit._explain import Explanation
 from torchlike.jit._explain import explain as _explain
+from torchlike.jit._optimized_module import OptimizedModule
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 
 #: Names of one program that are as alike as this are a slip of the fingers; less is another name.
 _ALIKE = 0.75
@@ -48,3 +48,25 @@ def unknown_argument(
         f"{function}() got an unexpected keyword argument '{key}'{did_you_mean(key, names)}\n"
         f"Its signature: {function}({', '.join(told)})"
     )
+
+
+def tell_signature(error: Exception, fn: Callable[..., object], unknown: Set[str]) -> None:
+    """Let Python's error of a call with ``unknown`` arguments, which ``fn`` does not have, tell
+    those that it has. Others stay as they are."""
+    name, _, problem = str(error).partition("()") if type(error) is TypeError else ("", "", "")
+    _, said, rest = problem.partition(" got an unexpected keyword argument '")
+    key = rest.partition("'")[0]
+    if not said or key not in unknown or name.rpartition(".")[2] != fn.__name__:
+        return
+    signature = inspect.signature(fn).parameters
+    kinds = {p.kind for p in signature.values()}
+    if kinds >= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+        return
+    told = [
+        p for p in signature.values() if p.kind is not p.VAR_KEYWORD and not p.name.startswith("_")
+    ]
+    names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in told]
+    positional = sum(p.kind is not p.KEYWORD_ONLY for p in told)
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        positional = -1  # what comes behind it needs no star of its own
+    error.args = unknown_argument(name, key, names, [p.default for p in told], positional).args

@@ -16,12 +16,13 @@ import numpy as np
 from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import modes
 from torchlike._core.dispatch.registry import NAMESPACES, clear_executables
-from torchlike._jit.call.function import JitFunction, reset_all
+from torchlike._jit.call.function import reset_all
 from torchlike._runtime.first_calls.report import report
 from torchlike._runtime.first_calls.settings import get_first_calls, set_first_calls
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.compiler.stance import set_stance
 from torchlike.compiler.torch_compile import compile
+from torchlike.jit._optimized_module import uncompiled
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -87,7 +88,7 @@ def disable(
     """
     if fn is None:
         return disable
-    return fn._fn if isinstance(fn, JitFunction) else fn
+    return uncompiled(fn)
 
 
 def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:

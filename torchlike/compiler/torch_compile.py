@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from torchlike._jit.call.entry import compiled
 from torchlike._jit.call.programs import of_options
 from torchlike._jit.call.recompile_limit import RecompileLimit
-from torchlike.compiler.optimized_module import OptimizedModule
+from torchlike.jit._optimized_module import OptimizedModule
 from torchlike.nn import Module
 
 #: What is compiled is called as it was.
@@ -124,15 +124,13 @@ def compile(
         )
     if disable:
         return model
-    if isinstance(model, Module):
-        return OptimizedModule(model, dynamic, fullgraph, of_options(options), recompile_limit)
-    return compiled(
-        model,
-        dynamic=dynamic,
-        fallback=None if fullgraph else "eager",
-        warmup=of_options(options),
-        limit=limit,
-    )
+    how: dict[str, Any] = {
+        "dynamic": dynamic,
+        "fallback": None if fullgraph else "eager",
+        "warmup": of_options(options),
+        "limit": limit,
+    }
+    return OptimizedModule(model, **how) if isinstance(model, Module) else compiled(model, **how)
 
 
 def _check(shapes_spec: Any, dynamic: Any) -> None:

@@ -1,8 +1,9 @@
 """``torchlike.jit``: compile a whole training step into one XLA executable.
 
-Imports `_jit`, where the compiler is, and `serialization`. The decorator itself is `jit` of
-``_jit/call/entry.py``: begin there. Here is what stands beside it: ``_script.py`` and ``_trace.py``
-(TorchScript's names), ``_scan_layers.py``, ``_explain.py``, ``_buckets.py``, ``_markers.py``.
+Imports `_jit`, where the compiler is, and `serialization`. Begin with the decorator itself,
+``_decorator.py``, and with ``_optimized_module.py``, what it makes of modules. Beside it stand
+``_script.py`` and ``_trace.py`` (TorchScript's names), ``_scan_layers.py``, ``_explain.py``,
+``_buckets.py``, ``_markers.py``.
 
 The module itself is callable::
 
@@ -29,10 +30,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import torchlike.jit.annotations as annotations
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram, Entry
-from torchlike._jit.call.entry import jit, set_fallback, set_mode, set_warmup
+from torchlike._jit.call.entry import set_fallback, set_mode, set_warmup
 from torchlike._jit.call.function import JitFunction
 from torchlike.futures import Future
 from torchlike.jit._buckets import bucket_of, pad_to_bucket
+from torchlike.jit._decorator import jit
 from torchlike.jit._explain import Explanation, explain
 from torchlike.jit._markers import (
     Final,
@@ -46,6 +48,7 @@ from torchlike.jit._markers import (
     script_if_tracing,
     unused,
 )
+from torchlike.jit._optimized_module import JitModule
 from torchlike.jit._scan_layers import scan_layers
 from torchlike.jit._script import *  # noqa: F403  # noqa: F403
 from torchlike.jit._script_errors import Error
@@ -64,7 +67,7 @@ class _CallableModule(types.ModuleType):
     """Lets ``torchlike.jit(fn)`` and ``import torchlike.jit`` be the same object."""
 
     @overload
-    def __call__(self, fn: Module, /, **options: Any) -> JitFunction: ...
+    def __call__(self, fn: Module, /, **options: Any) -> JitModule: ...
     @overload
     def __call__(self, fn: _F, /, **options: Any) -> _F: ...
     @overload

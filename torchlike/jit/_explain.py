@@ -13,6 +13,7 @@ from torchlike._jit.call.captured_program import CapturedProgram, Entry
 from torchlike._jit.call.function import JitFunction
 from torchlike._runtime.lazy import LazyModule
 from torchlike._runtime.trees import flatten
+from torchlike.jit._optimized_module import jit_function_of
 from torchlike.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -132,11 +133,13 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
       >>> found.result, found.not_kept
       (tensor([0., 2.]), '')
     """
-    compiled = fn if isinstance(fn, JitFunction) else JitFunction(fn)
+    compiled = jit_function_of(fn)
+    if not isinstance(compiled, JitFunction):
+        compiled = fn = JitFunction(fn)
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         started = time.perf_counter()
-        result = compiled(*args, **kwargs)
+        result = fn(*args, **kwargs)
         tensors = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
         jax.block_until_ready([t._storage.cell for t in tensors])
         seconds = time.perf_counter() - started

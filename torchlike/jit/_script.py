@@ -21,6 +21,7 @@ from torchlike._runtime.trees import flatten, flatten_call, unflatten, unflatten
 from torchlike.futures import Future
 from torchlike.jit._first_runs import FirstRuns
 from torchlike.jit._markers import scripting, scripts
+from torchlike.jit._optimized_module import uncompiled
 from torchlike.jit._script_errors import as_told
 from torchlike.serialization.damage import reading
 from torchlike.serialization.stablehlo import archive
@@ -344,7 +345,7 @@ def script(
     if isinstance(obj, nn.Module):
         found = of_module(obj, RecursiveScriptModule, "eager")
     elif callable(obj):
-        found = ScriptFunction(obj._fn if isinstance(obj, JitFunction) else obj, fallback="eager")
+        found = ScriptFunction(uncompiled(obj), fallback="eager")
     else:
         raise RuntimeError(f"torch.jit.script expects a function, module or class, not {obj!r}")
     for args in example_inputs or ():

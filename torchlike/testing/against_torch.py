@@ -21,6 +21,7 @@ from torchlike._jit.capture.refusals import is_library
 from torchlike._ops import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.interop.leaves import is_tensor_or_module
+from torchlike.jit._optimized_module import OptimizedModule, uncompiled
 from torchlike.nn import Module
 from torchlike.random import default_generator
 from torchlike.tensor import Tensor
@@ -62,7 +63,7 @@ def check_against_torch(
       >>> torchlike.testing.check_against_torch(torch.softmax, torch.arange(3.0), -1)
     """
     torch = _real_torch()
-    plain = fn._fn if isinstance(fn, JitFunction) else fn
+    plain = uncompiled(fn)
     a, k = copied(args, kwargs)
     crossing = _Crossing(torch)
     theirs = jax.tree.map(crossing.over, (a, k), is_leaf=is_tensor_or_module)
@@ -217,8 +218,8 @@ class _Swap:
             return self._named(x.__name__, "", x)
         if isinstance(x, dtype):
             return getattr(self._torch, x.name)
-        if isinstance(x, JitFunction):
-            return self.of(x._fn)
+        if isinstance(x, (JitFunction, OptimizedModule)):
+            return self.of(uncompiled(x))
         if isinstance(x, types.MethodType):
             return types.MethodType(self.of(x.__func__), x.__self__)
         if _is_ours(x):

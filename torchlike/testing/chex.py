@@ -20,6 +20,7 @@ import numpy as np
 from torchlike._jit.call.function import JitFunction
 from torchlike._runtime.lazy import LazyModule
 from torchlike.interop.pytrees import arrays
+from torchlike.jit._optimized_module import jit_function_of
 from torchlike.tensor import Tensor
 from torchlike.testing.variants import named_variants
 
@@ -114,15 +115,16 @@ def assert_max_traces(fn: Any = None, n: Any = None) -> Any:
         fn, n = None, fn
     if fn is None:
         return functools.partial(assert_max_traces, n=n)
-    if not isinstance(fn, JitFunction):
+    compiled = jit_function_of(fn)
+    if not isinstance(compiled, JitFunction):
         return _chex.assert_max_traces(fn, n=n)
-    before = fn.compiles
+    before = compiled.compiles
 
     @functools.wraps(fn)
     def counted(*args: Any, **kwargs: Any) -> Any:
         result = fn(*args, **kwargs)
-        if fn.compiles - before > n:
-            raise AssertionError(f"{fn._name} was compiled {fn.compiles - before} times, not {n}")
+        if (times := compiled.compiles - before) > n:
+            raise AssertionError(f"{compiled._name} was compiled {times} times, not {n}")
         return result
 
     return counted

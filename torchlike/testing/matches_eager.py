@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._jit.call.function import JitFunction
+from torchlike.jit._optimized_module import uncompiled
 from torchlike.random import default_generator
 from torchlike.testing.observation import assert_same, observe
 from torchlike.testing.state import ReachableState
@@ -49,7 +49,7 @@ def assert_matches_eager(
       >>> layer = torch.nn.Linear(3, 2)
       >>> torchlike.testing.assert_matches_eager(layer, torch.ones(4, 3), calls=1)
     """
-    plain = fn._fn if isinstance(fn, JitFunction) else getattr(fn, "_orig_mod", fn)
+    plain = uncompiled(fn)
     compiled = Variant(variant)(plain)
     state = ReachableState(plain)
     changed: list[str] = []

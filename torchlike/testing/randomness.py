@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._jit.call.entry import jit
+from torchlike.jit._decorator import jit
 from torchlike.random import default_generator
 from torchlike.tensor import Tensor
 from torchlike.testing.comparison import assert_close

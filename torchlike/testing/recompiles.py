@@ -8,10 +8,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._jit.call.function import JitFunction, functions
+from torchlike._jit.call.function import functions
 from torchlike._jit.call.recompile_messages import logger
 from torchlike._jit.call.tracer import watchers
 from torchlike._jit.program.program import Draft
+from torchlike.jit._optimized_module import uncompiled
 
 
 class _Watch(logging.Handler):
@@ -56,8 +57,7 @@ class _Watch(logging.Handler):
 
 def _code(fn: Any) -> Any:
     """Return a key that two functions have in common that one line defines; a module is itself."""
-    if isinstance(fn, JitFunction):
-        return _code(fn._fn)
+    fn = uncompiled(fn)
     code = getattr(fn, "__code__", None)
     return id(fn) if code is None else code
 

@@ -11,11 +11,11 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from torchlike._jit.call.entry import jit
 from torchlike._ops.shape.joining import stack
 from torchlike._runtime.first_calls.settings import set_first_calls
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.func import vmap
+from torchlike.jit._decorator import jit
 from torchlike.tensor import Tensor, from_jax
 from torchlike.testing.comparison import assert_close
 

@@ -211,11 +211,16 @@ def compared(source):
     """The first difference, and its operation, found in this process."""
     found = Comparison(*json.loads(json.dumps(observed(source))), TOLERANCE).first()
     if found is not None and found.trace is not None:
-        traced = [
-            execute(source, package, OperationTracer(fw, **wanted)).result()
-            for (fw, package), wanted in zip(torchs(), found.trace, strict=True)
-        ]
-        narrow(found, *json.loads(json.dumps(traced)), TOLERANCE)
+        trace = found.trace
+
+        def traced(*more):
+            both = [
+                execute(source, package, OperationTracer(fw, **wanted, **one)).result()
+                for (fw, package), wanted, one in zip(torchs(), trace, more, strict=True)
+            ]
+            return json.loads(json.dumps(both))
+
+        narrow(found, traced, TOLERANCE)
     return None if found is None else found.as_json()
 
 

@@ -180,11 +180,15 @@ def compared(source, folder):
     assert runs[0]["programs"] == 0 < runs[1]["programs"]
     found = Comparison(*runs, TOLERANCE).first()
     if found is not None and found.trace is not None:
-        traced = [
-            seen_by(source, OperationTracer(torchlikes, **wanted), mode, folder)
-            for mode, wanted in zip(modes, found.trace, strict=True)
-        ]
-        narrow(found, *traced, TOLERANCE)
+        trace = found.trace
+
+        def traced(*more):
+            return [
+                seen_by(source, OperationTracer(torchlikes, **wanted, **one), mode, folder)
+                for mode, wanted, one in zip(modes, trace, more, strict=True)
+            ]
+
+        narrow(found, traced, TOLERANCE)
     return runs, None if found is None else found.as_json()
 
 
@@ -214,6 +218,56 @@ def test_where_nothing_differs_all_is_seen_and_nothing_named(tmp_path, loop):
         return sum(1 + calls(e["children"]) for e in events if e["kind"] == "call")
 
     assert calls(eager["events"]) == calls(compiled["events"])
+
+
+PARTS = """
+left, right = nn.Linear(3, 4), nn.Linear(3, 4)
+x = torch.randn(8, 3)
+
+
+@torch.compile
+def step():
+    parts = torch.cat([left(x), right(x)], 1)
+    small = 1e-3 * (1.01 if ours() else 1.0)
+    loss = (parts * torch.tensor([1.0] * 4 + [small] * 4)).sum()
+    loss.backward()
+    return loss
+
+
+for _ in range(3):
+    step()
+"""
+
+EDGE = """
+layer = nn.Linear(3, 4)
+with torch.no_grad():
+    layer.weight[1] = layer.bias[1] = 0.0
+x = torch.randn(8, 3)
+
+
+@torch.compile
+def step():
+    moved = layer(x) + (1e-9 if ours() else -1e-9)
+    loss = F.relu(moved).sum()
+    loss.backward()
+    return loss
+
+
+for _ in range(3):
+    step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "operation", "says"),
+    [(PARTS, "torch.cat", "no fault of it: in float64"), (EDGE, "relu", "a kink: results agree")],
+    ids=["a small part of a gradient", "a kink"],
+)
+def test_an_operation_is_acquitted_by_its_float64_runs(tmp_path, source, operation, says):
+    found = compared(begun("torch.compiler.is_compiling") + source, tmp_path)[1]
+    assert found["kind"] == "backward"
+    assert found["operation"]["name"].endswith(operation), found
+    assert says in found["operation"]["says"], found
 
 
 #: A script that marks nothing: its step is a function, or no function is a step.

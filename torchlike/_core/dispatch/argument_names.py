@@ -15,6 +15,7 @@ from typing import Any
 
 from torchlike._core import errors, overrides
 from torchlike._core.casts import NUMBERS
+from torchlike._runtime.near_names import tell_signature
 
 #: NumPy's names that PyTorch accepts for its own.
 SYNONYMS = {
@@ -53,8 +54,9 @@ def with_synonyms(
             kwargs = _renamed(kwargs, known)
         try:
             return fn(*args, **kwargs)
-        except Exception:
+        except Exception as error:
             if not overrides.is_asked_now.get()(function, code, args, kwargs):
+                tell_signature(error, fn, kwargs.keys() - own)
                 raise
         return function(*args, **given)
 

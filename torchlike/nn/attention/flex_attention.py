@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 from torchlike._core import dtypes, modes
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.errors import warn_once
-from torchlike._jit.call.entry import jit
+from torchlike._jit.call.entry import compiled
 from torchlike._ops.nn.attention.attention import modified_attention_op
 from torchlike._runtime.reference import follows
 from torchlike.amp.autocast_mode import (
@@ -287,7 +287,7 @@ def _compiled(score_mod: Any, block_mask: Any, scale: float | None) -> Callable[
     def flex_attention(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return _attended(query, key, value, score_mod, block_mask, scale)
 
-    return jit(flex_attention, warmup=0)  # it cannot run eagerly meanwhile
+    return compiled(flex_attention, warmup=0)  # it cannot run eagerly meanwhile
 
 
 def _for_all_heads(t: Tensor, query: Tensor) -> Tensor:

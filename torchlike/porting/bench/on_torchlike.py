@@ -18,8 +18,8 @@ import numpy as np
 
 import torchlike
 from torchlike import nn
-from torchlike._jit.call.entry import jit
 from torchlike._runtime import pending
+from torchlike.jit._decorator import jit
 from torchlike.porting import torch_alias
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.bench.candidates import GRADIENTS, WEIGHTS, tensors_in, ways

@@ -6,6 +6,7 @@
   script or of a compiled function; ``programs``: how what is noted in one comes out of its program.
 - ``observer``: what is noted at each of these events; ``tracer``: the operations of one of them.
 - ``observe``: one such run of a script, in a process of its own.
-- ``comparing``: the first difference of two runs; ``narrowing``: the operation that makes it.
+- ``comparing``: the first difference of two runs; ``narrowing``: the operation that makes it;
+  ``in_float64``: whether it does, from its ``values``.
 - ``command``: runs both, compares, and tells.
 """

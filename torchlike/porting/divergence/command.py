@@ -23,6 +23,7 @@ from torchlike.porting.compare import (
 )
 from torchlike.porting.divergence import narrowing
 from torchlike.porting.divergence.comparing import Comparison, Divergence
+from torchlike.porting.divergence.in_float64 import Verdict, judged
 from torchlike.porting.divergence.observe import OPTION
 from torchlike.porting.recording import MODULE_FLAG
 from torchlike.porting.shim.environment import has_pytorch
@@ -40,6 +41,9 @@ UNSEEDED = (
 )
 
 _COMMAND = EAGER.command[:2]
+
+#: Operations that are judged, of those that may make a difference.
+_MOST_ACCUSED = 3
 
 
 @dataclass
@@ -164,24 +168,76 @@ def _narrow(
 ) -> None:
     """Run both again, and note the operations of the part in which they differ."""
     assert found.trace is not None
-    here, there = (
-        way.run(wanted, script, lambda line: False)
-        for way, wanted in zip(ways, found.trace, strict=True)
-    )
-    narrow(found, here, there, tolerance)
+    both = list(zip(ways, found.trace, strict=True))
+
+    def traced(*more: dict[str, Any]) -> list[dict[str, Any]]:
+        return [
+            way.run({**wanted, **one}, script, lambda line: False)
+            for (way, wanted), one in zip(both, more, strict=True)
+        ]
+
+    narrow(found, traced, tolerance)
 
 
 def narrow(
-    found: Divergence, here: dict[str, Any], there: dict[str, Any], tolerance: float
+    found: Divergence, traced: Callable[..., list[dict[str, Any]]], tolerance: float
 ) -> None:
-    """Name the operation of a divergence, from what two ``Tracer`` gave."""
+    """Name the operation of a divergence: the first that is not acquitted by its float64 runs, or
+    without one the first, with what they say of it.
+
+    Args:
+        traced: runs both with an ``OperationTracer``, each with arguments of its own beside those
+            of the divergence, and returns what they note.
+    """
+    here, there = traced({}, {})
+    acquitted: list[dict[str, Any]] = []
+    for _ in range(_MOST_ACCUSED):
+        accused = _accused(found, here, there, tolerance, acquitted)
+        if accused is None:
+            return
+        pair = accused.pop("pair", None)
+        verdict = None if pair is None else _verdict(pair, (here, there), traced, tolerance)
+        if pair is None or verdict is None:
+            found.operation = accused
+            return
+        if verdict.is_fault:
+            found.operation = {**accused, "says": f"{accused['says']}; {verdict.says}"}
+            return
+        found.operation = found.operation or {**accused, "says": verdict.says}
+        acquitted.append(pair[0])
+
+
+def _accused(
+    found: Divergence,
+    here: dict[str, Any],
+    there: dict[str, Any],
+    tolerance: float,
+    acquitted: list[dict[str, Any]],
+) -> dict[str, Any] | None:
     operations = here["operations"], there["operations"]
     if found.kind == "backward":
-        found.operation = narrowing.first_backward(here, there, tolerance)
-    elif found.kind == "optimizer":
-        found.operation = narrowing.of_update(*operations, found.of, found.line, tolerance)
-    else:
-        found.operation = narrowing.first_different(*operations, tolerance)
+        return narrowing.first_backward(here, there, tolerance, acquitted)
+    if found.kind == "optimizer":
+        line = found.line
+        return narrowing.of_update(*operations, found.of, line, tolerance, acquitted)
+    return narrowing.first_different(*operations, tolerance, acquitted)
+
+
+def _verdict(
+    pair: tuple[dict[str, Any], dict[str, Any]],
+    runs: tuple[dict[str, Any], dict[str, Any]],
+    traced: Callable[..., list[dict[str, Any]]],
+    tolerance: float,
+) -> Verdict | None:
+    """Run both once more for the values of an operation, and judge it."""
+    again = traced(*({"values_of": [one["name"], one["line"]]} for one in pair))
+    noted: list[dict[str, Any]] = []
+    for one, run, other in zip(pair, runs, again, strict=True):
+        at = next(i for i, entry in enumerate(run["operations"]) if entry is one)
+        noted += other["operations"][at : at + 1]
+    if len(noted) != 2 or any(a["name"] != b["name"] for a, b in zip(noted, pair, strict=True)):
+        return None
+    return judged(pair[0]["name"], noted[0], noted[1], tolerance)
 
 
 def _tell(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torchlike.porting.divergence.digests import all_apart, apart, describe, norm
 
-Operations = list[dict[str, Any]]
+Operations = Sequence[dict[str, Any]]
 
 #: Below this part of the largest gradient of a pass, a gradient is rounding.
 NOISE = 1e-5
@@ -18,12 +18,18 @@ NOISE = 1e-5
 PART_OF_WHOLE = 1e-2
 
 
-def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str, Any] | None:
+def first_different(
+    a: Operations, b: Operations, tolerance: float, acquitted: Operations = ()
+) -> dict[str, Any] | None:
     """Return the first operation that is given the same and gives another result; without one, the
     first that one run alone makes: what follows from that is given something else.
 
+    Args:
+        acquitted: operations of ``a`` that are none.
+
     Returns:
-        ``name``, ``line`` and ``says``; None where each operation agrees to the tolerance.
+        ``name``, ``line`` and ``says``, and as ``pair`` the operation's notes in both runs; None
+        where each operation agrees to the tolerance.
     """
     alone: dict[str, Any] | None = None
     names = [[one["name"] for one in operations] for operations in (a, b)]
@@ -32,7 +38,7 @@ def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str,
         if tag == "equal":
             for one, other in zip(a[i:i_end], b[j:j_end], strict=True):
                 found = _pair(one, other, tolerance)
-                if found is not None:
+                if found is not None and not _is_among(one, acquitted):
                     return found
         elif alone is not None:
             continue
@@ -59,18 +65,26 @@ def _pair(one: dict[str, Any], other: dict[str, Any], tolerance: float) -> dict[
     says = f"same inputs, outputs {describe(*outputs)}"
     if one["arguments"] != other["arguments"]:
         says += f"; arguments ({', '.join(one['arguments'])}) and ({', '.join(other['arguments'])})"
-    return {"name": one["name"], "line": one["line"], "says": says}
+    return {**_with_finding(one, says), "pair": (one, other)}
 
 
-def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> dict[str, Any] | None:
+def _is_among(one: dict[str, Any], operations: Operations) -> bool:
+    return any(one is other for other in operations)
+
+
+def first_backward(
+    a: dict[str, Any], b: dict[str, Any], tolerance: float, acquitted: Operations = ()
+) -> dict[str, Any] | None:
     """Return the operation whose backward differs, the first that a backward pass comes to.
 
     Args:
         a: what a ``Tracer`` gives: operations of the forward, and the gradients of what they are
             given and give.
+        acquitted: operations of ``a`` that are none.
 
     Returns:
-        ``name``, ``line`` and ``says``; None where none is found: gradients went by operations that
+        ``name``, ``line`` and ``says``, and where the pass goes through it in both runs ``pair``;
+        None where none is found: gradients went by operations that
         were not noted.
     """
     pairs, alone = _matched(a["operations"], b["operations"])
@@ -102,13 +116,13 @@ def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> di
         if any(differs(x, y) for x, y in given):
             continue
         for x, y in zip(one["takes"], other["takes"], strict=False):
-            if differs(x, y):
+            if differs(x, y) and not _is_among(one, acquitted):
                 gradients = [
                     [] if n is None or run["gradients"][n] is None else [run["gradients"][n]]
                     for n, run in ((x, a), (y, b))
                 ]
                 says = "same gradient of its result, gradient of what it is given: "
-                told = _with_finding(one, says + describe(*gradients))
+                told = {**_with_finding(one, says + describe(*gradients)), "pair": (one, other)}
                 if uses[x] <= 1:
                     return told
                 found = found or told  # perhaps another that is given the same tensor
@@ -139,12 +153,20 @@ def _with_finding(one: dict[str, Any], says: str) -> dict[str, Any]:
 
 
 def of_update(
-    a: Operations, b: Operations, optimizer: str, line: str, tolerance: float
-) -> dict[str, Any]:
+    a: Operations,
+    b: Operations,
+    optimizer: str,
+    line: str,
+    tolerance: float,
+    acquitted: Operations = (),
+) -> dict[str, Any] | None:
     """Return the operation of an update that differs: one of the user's own where the optimizer, or
-    a hook of it, is; else the update itself, which is one operation."""
-    found = first_different(list(_direct(a)), list(_direct(b)), tolerance)
-    return found or {
+    a hook of it, is; else the update itself, which is one operation. None where ``acquitted``
+    explain it."""
+    found = first_different(list(_direct(a)), list(_direct(b)), tolerance, acquitted)
+    if found is not None or acquitted:
+        return found
+    return {
         "name": f"{optimizer}.step",
         "line": line,
         "says": "same parameters, gradients, options and state, another update",

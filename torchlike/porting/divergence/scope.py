@@ -41,6 +41,9 @@ class EventScope:
     #: What a `Tracer` notes: operations, and the gradients of what they are given and give.
     operations: list[dict[str, Any]] = field(default_factory=list)
     gradients: list[Any] = field(default_factory=list)
+    #: Places whose gradients are held, and those gradients.
+    wanted: set[int] = field(default_factory=set)
+    held: dict[int, Any] = field(default_factory=dict)
     #: By tensor: itself, and its place among the gradients.
     places: dict[int, tuple[Any, int]] = field(default_factory=dict)
     #: Take the hooks off again.

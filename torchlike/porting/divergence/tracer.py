@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from torchlike.porting.divergence.digests import digests
 from torchlike.porting.divergence.framework import WatchedFramework
 from torchlike.porting.divergence.scope import EventScope, resolved
+from torchlike.porting.divergence.values import MOST_ELEMENTS, held, noted, written
 from torchlike.porting.divergence.watch import EnoughSeen, EventWatch
 
 _OWN = str(Path(__file__).parent)
@@ -30,6 +31,7 @@ class OperationTracer(EventWatch):
         update: the number of the update in which they are.
         backward: the number of the backward pass that computes their gradients, which are noted.
         since: the number of the event after which they are.
+        values_of: name and line of the operations whose values are noted, too.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class OperationTracer(EventWatch):
         update: int | None = None,
         backward: int | None = None,
         since: int = -1,
+        values_of: Sequence[str] = (),
     ) -> None:
         super().__init__(framework)
         self._call = call
@@ -50,6 +53,7 @@ class OperationTracer(EventWatch):
         self._update = update
         self._backward = backward
         self._since = since
+        self._values_of = list(values_of)
         self._mode: Any = None
         #: The mode outside of the program that is being captured.
         self._outer_mode: Any = None
@@ -66,6 +70,11 @@ class OperationTracer(EventWatch):
 
     def result(self) -> dict[str, Any]:
         """Return everything that was noted: numbers and words fit for JSON."""
+        for one in self.scope.operations:
+            if "values" in one:
+                for name in ("takes", "gives"):
+                    one["values"][name] = [self.scope.held.get(n) for n in one[name]]
+                one["values"] = written(one["values"])
         return {"operations": self.scope.operations, "gradients": self.scope.gradients}
 
     def __enter__(self) -> OperationTracer:
@@ -188,6 +197,7 @@ class OperationTracer(EventWatch):
             return
         first = len(scope.gradients)
         scope.gradients += resolved(program.gradients, arrays)
+        scope.held.update((first + n, one) for n, one in resolved(program.held, arrays).items())
         for one in resolved(program.operations, arrays):
             if self._fits(scope.events + one["events"], one["inside"]):
                 for name in ("takes", "gives"):
@@ -270,12 +280,26 @@ class OperationTracer(EventWatch):
             "outputs": [],
             "is_module": False,
         }
+        if [name, entry["line"]] == self._values_of:
+            self._note_values(entry, given)
         scope.operations.append(entry)
         return entry
+
+    def _note_values(self, entry: dict[str, Any], given: Any) -> None:
+        if sum(tensor.numel() for tensor in self._tensors(given)) <= MOST_ELEMENTS:
+            what = self.quietly(lambda: noted(given, self.framework.tensor, self.array))
+            entry["values"] = {"given": what, "outputs": []}
+            self.scope.wanted.update(n for n in entry["takes"] if n is not None)
 
     def _left(self, entry: dict[str, Any], result: Any) -> None:
         entry["outputs"] = [one for one in self.digests(result) if "shape" in one]
         entry["gives"] = self._places(result, anew=True)
+        if "values" in entry:
+            tensors = self._tensors(result)
+            entry["values"]["outputs"] = self.quietly(
+                lambda: [held(t, self.array) for t in tensors]
+            )
+            self.scope.wanted.update(n for n in entry["gives"] if n is not None)
         if not entry["outputs"]:
             self._drop(entry)
 
@@ -327,6 +351,8 @@ class OperationTracer(EventWatch):
         def arrived(gradient: Any) -> None:
             if self.scope is scope and self.is_in_sight():
                 scope.gradients[place] = self.digests(gradient)[0]
+                if place in scope.wanted:
+                    scope.held[place] = self.quietly(lambda: held(gradient, self.array))
 
         scope.remove.append(tensor.register_hook(arrived).remove)
         return place

@@ -12,11 +12,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import devices, modes
 from torchlike._jit.call.captured_program import CapturedProgram
-from torchlike._jit.call.function import JitFunction
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, capturing
 from torchlike._jit.guards.keys import Numbers, signature, static_key
 from torchlike._runtime import compilation_cache, targets
 from torchlike._runtime.trees import flatten_arguments
+from torchlike.jit._optimized_module import uncompiled
 from torchlike.porting.plan import program_text, schedulers, weightless
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
@@ -97,8 +97,7 @@ def captured(
       StepReadsValues: the step asks for the value of a tensor on the meta device.
       JitCaptureError: it cannot be compiled as a whole.
     """
-    if isinstance(step, JitFunction):
-        step = step._fn
+    step = uncompiled(step)
     name = getattr(step, "__qualname__", type(step).__name__)
     if not has_run:
         run_once(step, args, kwargs)

@@ -16,6 +16,7 @@ import jax
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.function import JitFunction
 from torchlike._runtime import platforms
+from torchlike.jit._optimized_module import jit_function_of
 from torchlike.porting.plan.chips import CHIPS
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.step import captured
@@ -77,6 +78,7 @@ def work_of(
       ValueError: a compiled function has not run yet, and no arguments are given.
     """
     platform = platform or ("cuda" if platforms.stands_for_gpu() else _platform())
+    what = jit_function_of(what)
     if isinstance(what, JitFunction) and not args:
         found = what.program_that_ran()
         if found is None:

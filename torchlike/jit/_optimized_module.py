@@ -1,4 +1,4 @@
-"""``OptimizedModule``: what ``torch.compile(module)`` gives."""
+"""``OptimizedModule``: what ``torch.compile(module)`` and ``torchlike.jit(module)`` give."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sized
 from typing import Any
 
 from torchlike._jit.call.entry import compiled as made
-from torchlike._jit.call.recompile_limit import RecompileLimit
+from torchlike._jit.call.function import JitFunction
 from torchlike.nn import Module, hooks
 
 #: Attributes of its own; all others are the wrapped module's.
-_OWN = frozenset(("_dynamic", "_fullgraph", "_orig_mod", "_recompile_limit", "_warmup", "forward"))
+_OWN = frozenset(("_options", "_orig_mod", "forward"))
 
 
 class OptimizedModule(Module):
@@ -22,36 +22,21 @@ class OptimizedModule(Module):
     checkpoints of compiled modules. ``module.compile()`` compiles a module without a wrapper.
     """
 
-    def __init__(
-        self,
-        module: Module,
-        dynamic: Any = None,
-        fullgraph: Any = False,
-        warmup: Any = None,
-        recompile_limit: Any = None,
-    ) -> None:
+    def __init__(self, module: Module, **options: Any) -> None:
         super().__init__()
         self._orig_mod = module
-        self._dynamic = dynamic
-        self._fullgraph = fullgraph
-        self._warmup = warmup
-        self._recompile_limit = recompile_limit
-        compiled = made(
-            module,
-            dynamic=dynamic,
-            fallback=None if fullgraph else "eager",
-            warmup=warmup,
-            limit=RecompileLimit.of(recompile_limit, fullgraph),
-        )
+        #: Those of ``compiled``, which say how.
+        self._options = options
+        compiled = made(module, **options)
         # With the mode "off" it is the module again, which would be registered as a second child.
         self.forward = module.__call__ if compiled is module else compiled
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if hooks.everywhere.around_calls():
             warnings.warn(
-                "torch.compile(module) is a module of its own, so hooks on all modules (as by "
-                "register_module_forward_hook) are called once more for it; module.compile() "
-                "compiles without another module",
+                "what torch.compile or torchlike.jit makes of a module is a module of its own, so "
+                "hooks on all modules (as by register_module_forward_hook) are called once more "
+                "for it; module.compile() compiles without another module",
                 stacklevel=2,
             )
         return super().__call__(*args, **kwargs)
@@ -93,5 +78,42 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         # A compiled program belongs to its process.
-        options = self._dynamic, self._fullgraph, self._warmup, self._recompile_limit
-        return type(self), (self._orig_mod, *options)
+        return _made_again, (type(self), self._orig_mod, self._options)
+
+
+class JitModule(OptimizedModule):
+    """An ``OptimizedModule`` that answers for its `JitFunction`, which is its ``forward``, too:
+    ``programs()``, ``reset()``, ``compiles`` and the like, where the module has no such name."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_") or name not in _ANSWERED:
+                raise
+            return getattr(self.forward, name)
+
+
+#: What a `JitFunction` tells of itself.
+_ANSWERED = frozenset((*dir(JitFunction), "fell_back", "ran_eagerly"))
+
+
+def _made_again(
+    cls: type[OptimizedModule], module: Module, options: dict[str, Any]
+) -> OptimizedModule:
+    return cls(module, **options)
+
+
+def jit_function_of(fn: Any) -> Any:
+    """Return the `JitFunction` in what ``torchlike.jit`` or ``torch.compile`` gave; anything else
+    as it is."""
+    found = fn.forward if isinstance(fn, OptimizedModule) else fn
+    return found if isinstance(found, JitFunction) else fn
+
+
+def uncompiled(fn: Any) -> Any:
+    """Return what ``torchlike.jit`` or ``torch.compile`` was given to make ``fn``; anything else as
+    it is."""
+    if isinstance(fn, OptimizedModule):
+        return fn._orig_mod
+    return fn._fn if isinstance(fn, JitFunction) else fn
