@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._ops.creation.from_data import from_numpy
-from torchlike._runtime.provided import Provided
+from torchlike._runtime import checkpoints
 from torchlike.distributed.groups import ProcessGroup, behind, member, root, store_of
 from torchlike.distributed.point_to_point import recv, send
 from torchlike.distributed.stores import DistStoreError
@@ -21,18 +21,15 @@ from torchlike.distributed.works import CollectiveCall
 #: The tag of objects that go from one process to another; a script's own are not negative.
 _OBJECTS = -1
 
-as_checkpoint = Provided("the bytes that ``torch.save`` writes of an object")
-of_checkpoint = Provided("the object of such bytes, read with ``weights_only=True``")
-
 
 def _written(obj: Any, weights_only: bool) -> bytes:
-    return as_checkpoint(obj) if weights_only else pickle.dumps(obj)
+    return checkpoints.written(obj) if weights_only else pickle.dumps(obj)
 
 
 def _read(raw: bytes, weights_only: bool) -> Any:
     """Return the object of bytes that another process sent. UnpicklingError for what a checkpoint
     may not name, with ``weights_only``; without, its pickle runs what the sender put into it."""
-    return of_checkpoint(raw) if weights_only else pickle.loads(raw)
+    return checkpoints.read(raw) if weights_only else pickle.loads(raw)
 
 
 def _copied(obj: Any, weights_only: bool) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from torchlike.distributed import objects
+from torchlike._runtime import checkpoints
 from torchlike.serialization.load import load
 from torchlike.serialization.save import save
 
 
-@objects.as_checkpoint.by
+@checkpoints.written.by
 def written(obj: Any) -> bytes:
     """Return the bytes that ``torch.save`` writes of an object."""
     file = io.BytesIO()
@@ -18,7 +18,7 @@ def written(obj: Any) -> bytes:
     return file.getvalue()
 
 
-@objects.of_checkpoint.by
+@checkpoints.read.by
 def read(raw: bytes) -> Any:
     """Return the object of a checkpoint. UnpicklingError for what it may not name."""
     return load(io.BytesIO(raw), weights_only=True)
