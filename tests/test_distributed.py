@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,6 +91,23 @@ def test_collectives() -> None:
     dist.all_gather_object(objects, {"a": 1})
     assert objects == [{"a": 1}]
     dist.broadcast_object_list(objects, src=0)
+
+
+@pytest.mark.usefixtures("world")
+def test_objects_as_checkpoints() -> None:
+    """With weights_only objects go as checkpoints, and what these may not name is refused."""
+    found: list[Any] = [None]
+    dist.all_gather_object(found, {"a": [X, 1]}, weights_only=True)
+    assert found[0]["a"][0].equal(X)
+    assert found[0]["a"][1] == 1
+    dist.scatter_object_list(found, [X], weights_only=True)
+    assert found[0].equal(X)
+    assert found[0] is not X
+    dist.gather_object((1, "b"), found, weights_only=True)
+    assert found == [(1, "b")]
+    dist.gather_object(ValueError("b"), found)
+    with pytest.raises(pickle.UnpicklingError, match=r"ValueError"):
+        dist.all_gather_object(found, ValueError("b"), weights_only=True)
 
 
 @pytest.mark.usefixtures("world")

@@ -397,6 +397,8 @@ def work(rank, port):
     found = [None, None]
     dist.all_gather_object(found, rank)
     assert found == [0, 1]
+    dist.all_gather_object(found, torch.tensor(rank), weights_only=True)
+    assert [x.item() for x in found] == [0, 1]
     try:
         Client("127.0.0.1", port, 5.0, b"")
         print("STRANGER WAS ADMITTED", flush=True)

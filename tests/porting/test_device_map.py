@@ -43,6 +43,8 @@ model.load_state_dict(torch.load("model.pt", map_location="cuda:0"))
 XLA = """
 import torch
 import torch_xla
+assert torch_xla.core.xla_model.xla_device() == torch_xla.device()  # not imported by name yet
+assert torch_xla.debug.metrics and torch_xla.utils.utils and torch_xla.distributed.spmd
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.parallel_loader as pl
 import torch_xla.distributed.spmd as xs

@@ -1,5 +1,6 @@
 """Where ``import torch`` means torchlike, classes say so that libraries look up by their module."""
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 import torchlike
 from torchlike._runtime.homes import home
+from torchlike.porting.shown_classes import PLACES
 
 _START = "import torchlike; torchlike.install_alias(); import torch\n"
 
@@ -38,6 +40,83 @@ def test_the_classes_say_torch_until_the_alias_is_removed():
         "True <class 'torch.Tensor'>",
         "True Parameter containing:",
         f"{ours}",
+    ]
+
+
+def test_every_public_class_says_where_pytorch_has_it():
+    """But for what PyTorch does not have."""
+    found = run(
+        _START + "import pickle, torch.distributed.fsdp, torch.return_types\n"
+        "rooms = [torch, torch.nn, torch.nn.functional, torch.optim, torch.optim.lr_scheduler,\n"
+        "         torch.utils.data, torch.distributions, torch.fx, torch.autograd, torch.linalg,\n"
+        "         torch.cuda, torch.jit, torch.distributed, torch.distributed.fsdp,\n"
+        "         torch.profiler, torch.package, torch.return_types, torch.nn.utils.parametrize]\n"
+        "classes = {c for room in rooms for n in dir(room) if not n.startswith('_')\n"
+        "           for c in [getattr(room, n)] if isinstance(c, type)}\n"
+        "ours = [c for c in classes if c.__module__.partition('.')[0] == 'torchlike']\n"
+        "print(sorted(c.__name__ for c in ours))\n"
+        "theirs = [c for c in classes if c.__module__.partition('.')[0] == 'torch']\n"
+        "print([c for c in theirs if pickle.loads(pickle.dumps(c)) is not c], len(theirs) > 400)\n"
+        "print(torch.nn.Linear.__module__, torch.optim.lr_scheduler.StepLR.__module__,\n"
+        "      type(torch.ones(2, 2).max(0)).__module__,\n"
+        "      torch.package.PackageExporter.__module__)\n"
+        "torchlike.remove_alias()\n"
+        "print({c for c in classes if c.__module__.partition('.')[0] == 'torch'} or 'none')\n"
+    )
+    own = ["CapturedProgram", "Entry", "JitCaptureError", "JitFunction", "deferred"]
+    assert found == [
+        str(own),
+        "[] True",
+        "torch.nn.modules.linear torch.optim.lr_scheduler torch.return_types torch.package",
+        "none",
+    ]
+
+
+def test_the_table_names_what_there_is():
+    """Each place has classes of the module, and is another."""
+    for ours, place in PLACES.items():
+        at, _, name = ours.partition(":")
+        module = importlib.import_module(f"torchlike.{at}")
+        names = [name] if name else [n for n, c in vars(module).items() if _stands_in(c, module)]
+        there = vars(importlib.import_module(f"torchlike.{place}".rstrip(".")))
+        assert any(there.get(n) is getattr(module, n) for n in names), ours
+        assert at != place
+
+
+def _stands_in(cls, module):
+    return isinstance(cls, type) and home(cls) == module.__name__
+
+
+def test_source_and_annotations_are_found_by_the_shown_module():
+    assert run(
+        _START + "import inspect, typing\n"
+        "print(inspect.getsource(torch.nn.Linear).partition('(')[0])\n"
+        "print(typing.get_type_hints(torch.nn.Linear)['weight'] is torch.Tensor)\n"
+    ) == ["class Linear", "True"]
+
+
+def test_graphs_distributions_and_whole_models_work_with_shown_classes():
+    assert run(
+        _START + "import io, pickle\n"
+        "model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())\n"
+        "traced = torch.fx.symbolic_trace(model)\n"
+        "print([node.op for node in traced.graph.nodes])\n"
+        "x = torch.ones(1, 2)\n"
+        "print(torch.equal(pickle.loads(pickle.dumps(traced))(x), model(x)))\n"
+        "print(torch.distributions.Normal(torch.zeros(1), 1.0).expand([3]).batch_shape)\n"
+        "file = io.BytesIO()\n"
+        "torch.save(model, file)\n"
+        "print(b'ctorch.nn.modules.linear' in file.getvalue(), b'torchlike' in file.getvalue())\n"
+        "file.seek(0)\n"
+        "torchlike.remove_alias()\n"
+        "again = torchlike.load(file, weights_only=False)\n"
+        "print(type(again[0]) is torchlike.nn.Linear, torchlike.equal(again(x), model(x)))\n"
+    ) == [
+        "['placeholder', 'call_module', 'call_module', 'output']",
+        "True",
+        "torch.Size([3])",
+        "True False",
+        "True True",
     ]
 
 

@@ -349,7 +349,8 @@ def raising(name: str, gap: Gap) -> Callable[..., Any]:
         raise NotImplementedError(said)
 
     if short[0].isupper():
-        return type(short, (), {"__new__": function, "__doc__": doc})
+        place = f"torchlike.{name}".rpartition(".")[0]
+        return type(short, (), {"__new__": function, "__doc__": doc, "__module__": place})
     function.__name__ = function.__qualname__ = short
     function.__doc__ = doc
     return function

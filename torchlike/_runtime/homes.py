@@ -17,8 +17,8 @@ def home(cls: type) -> str:
     return _HOMES.get(id(cls)) or str(cls.__module__)
 
 
-def show(patch: Patch, cls: type) -> None:
-    """Let a class of torchlike's say that it comes from PyTorch's module, until the patch is taken
-    back."""
-    at = _HOMES.setdefault(id(cls), str(cls.__module__))
-    patch.replace(cls, "__module__", "torch" + at.removeprefix("torchlike"))
+def show(patch: Patch, cls: type, place: str) -> None:
+    """Let a class of torchlike's say that it comes from a module of PyTorch's, until the patch is
+    taken back."""
+    _HOMES.setdefault(id(cls), str(cls.__module__))
+    patch.replace(cls, "__module__", place)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._ops.creation.from_data import from_numpy
+from torchlike._runtime import checkpoints
 from torchlike.distributed.groups import ProcessGroup, behind, member, root, store_of
 from torchlike.distributed.point_to_point import recv, send
 from torchlike.distributed.stores import DistStoreError
@@ -21,8 +22,27 @@ from torchlike.distributed.works import CollectiveCall
 _OBJECTS = -1
 
 
+def _written(obj: Any, weights_only: bool) -> bytes:
+    return checkpoints.written(obj) if weights_only else pickle.dumps(obj)
+
+
+def _read(raw: bytes, weights_only: bool) -> Any:
+    """Return the object of bytes that another process sent. UnpicklingError for what a checkpoint
+    may not name, with ``weights_only``; without, its pickle runs what the sender put into it."""
+    return checkpoints.read(raw) if weights_only else pickle.loads(raw)
+
+
+def _copied(obj: Any, weights_only: bool) -> Any:
+    return _read(_written(obj, True), True) if weights_only else copy.deepcopy(obj)
+
+
 def _exchange(
-    group: ProcessGroup, what: str, given: dict[str, Any], wanted: list[str], readers: int
+    group: ProcessGroup,
+    what: str,
+    given: dict[str, Any],
+    wanted: list[str],
+    readers: int,
+    weights_only: bool,
 ) -> list[Any]:
     """Put objects under keys, and take those of other keys, once they are there. The last of the
     readers clears up. DistBackendError after the group's timeout."""
@@ -30,7 +50,7 @@ def _exchange(
     store, place = store_of(group), f"objects{group.objects}"
     group.objects += 1
     for key, value in given.items():
-        store.set(f"{place}/{key}", pickle.dumps(value))
+        store.set(f"{place}/{key}", _written(value, weights_only))
     if not wanted:
         return []
     keys = [f"{place}/{key}" for key in wanted]
@@ -42,27 +62,29 @@ def _exchange(
             f"timed out after {group.timeout.total_seconds():.0f} s: rank {missing} of the group "
             f"gave nothing; {behind(group)}"
         ) from None
-    found = [pickle.loads(raw) for raw in store.multi_get(keys)]
+    found = store.multi_get(keys)
     if store.add(f"{place}/read", 1) == readers:
         for key in store.list_keys():
             if key.startswith(f"{place}/"):
                 store.delete_key(key)
-    return found
+    return [_read(raw, weights_only) for raw in found]
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Give every process the objects of all."""
+def all_gather_object(
+    object_list: list[Any], obj: Any, group: Any = None, weights_only: bool = False
+) -> None:
+    """Give every process the objects of all. Here and below, with ``weights_only`` the objects go
+    as checkpoints, whose reading runs no code (``torch.load``); else they are pickled."""
     found = member(group)
     if found.rank() < 0:
         return
     _check_length(object_list, found.size(), "all_gather_object")
     if found.size() < 2:
-        object_list[0] = copy.deepcopy(obj)
+        object_list[0] = _copied(obj, weights_only)
         return
     ranks = [str(r) for r in range(found.size())]
-    object_list[:] = _exchange(
-        found, "all_gather_object", {str(found.rank()): obj}, ranks, found.size()
-    )
+    given = {str(found.rank()): obj}
+    object_list[:] = _exchange(found, "all_gather_object", given, ranks, found.size(), weights_only)
 
 
 def gather_object(
@@ -71,6 +93,7 @@ def gather_object(
     dst: int | None = None,
     group: Any = None,
     group_dst: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Give one process the objects of all."""
     found = member(group)
@@ -80,7 +103,7 @@ def gather_object(
     if found.rank() == to and object_gather_list is None:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     if found.size() < 2:
-        all_gather_object(object_gather_list or [None], obj, found)
+        all_gather_object(object_gather_list or [None], obj, found, weights_only)
         return
     if found.rank() != to and object_gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
@@ -88,7 +111,7 @@ def gather_object(
     if found.rank() == to:
         assert object_gather_list is not None
         _check_length(object_gather_list, found.size(), "gather_object")
-    got = _exchange(found, "gather_object", {str(found.rank()): obj}, wanted, 1)
+    got = _exchange(found, "gather_object", {str(found.rank()): obj}, wanted, 1, weights_only)
     if found.rank() == to:
         assert object_gather_list is not None
         object_gather_list[:] = got
@@ -100,6 +123,7 @@ def broadcast_object_list(
     group: Any = None,
     device: Any = None,
     group_src: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Give every process the objects of one. RuntimeError for lists of different lengths."""
     found = member(group)
@@ -115,6 +139,7 @@ def broadcast_object_list(
         {f"{at}": list(object_list)} if own else {},
         [] if own else [f"{at}"],
         found.size() - 1,
+        weights_only,
     )
     if not own:
         (sent,) = got
@@ -132,6 +157,7 @@ def scatter_object_list(
     src: int | None = None,
     group: Any = None,
     group_src: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Give each process one of the objects of one."""
     found = member(group)
@@ -148,13 +174,14 @@ def scatter_object_list(
         _check_length(scatter_object_input_list, found.size(), "scatter_object_list")
     if found.size() < 2:
         assert scatter_object_input_list is not None
-        scatter_object_output_list[0] = copy.deepcopy(scatter_object_input_list[0])
+        scatter_object_output_list[0] = _copied(scatter_object_input_list[0], weights_only)
         return
     given = {}
     if own:
         assert scatter_object_input_list is not None
         given = {f"{at}-{r}": value for r, value in enumerate(scatter_object_input_list)}
-    got = _exchange(found, "scatter_object_list", given, [f"{at}-{found.rank()}"], found.size())
+    wanted = [f"{at}-{found.rank()}"]
+    got = _exchange(found, "scatter_object_list", given, wanted, found.size(), weights_only)
     scatter_object_output_list[0] = got[0]
 
 
@@ -165,13 +192,14 @@ def send_object_list(
     device: Any = None,
     group_dst: int | None = None,
     use_batch: bool = False,
+    weights_only: bool = False,
 ) -> None:
     """Send objects that can be pickled to one process, which calls ``recv_object_list``. Errors as
     of ``send``. ``device`` and ``use_batch`` mean nothing here."""
     found = member(group)
     if found.rank() < 0:
         return
-    raw = np.frombuffer(pickle.dumps(list(object_list)), np.uint8)
+    raw = np.frombuffer(_written(list(object_list), weights_only), np.uint8)
     for part in (np.array([raw.size, len(object_list)], np.int64).view(np.uint8), raw):
         send(from_numpy(part.copy()), dst, found, _OBJECTS, group_dst)
 
@@ -183,11 +211,12 @@ def recv_object_list(
     device: Any = None,
     group_src: int | None = None,
     use_batch: bool = False,
+    weights_only: bool = False,
 ) -> int:
     """Receive objects from a process, or from any where none is given: its rank, -1 in a process
     that is not in the group. RuntimeError for lists of different lengths; errors as of ``recv``.
 
-    The objects are unpickled, which runs what the sender put into them."""
+    Without ``weights_only`` they are unpickled, which runs what the sender put into them."""
     found = member(group)
     if found.rank() < 0:
         return -1
@@ -201,7 +230,7 @@ def recv_object_list(
             f"recv_object_list: rank {sender} sent {count} objects, and this rank has a list of "
             f"{len(object_list)}"
         )
-    object_list[:] = pickle.loads(raw.numpy().tobytes())
+    object_list[:] = _read(raw.numpy().tobytes(), weights_only)
     return sender
 
 

@@ -9,6 +9,7 @@ from torchlike._core import modes
 from torchlike._core.size import Size
 from torchlike._ops import functions as f
 from torchlike._ops.value_checks import require
+from torchlike._runtime.homes import home
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import broadcast_all, lazy_property
@@ -104,7 +105,7 @@ class Distribution:
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """Return the same distribution with a larger batch shape; its parameters are expanded
         views."""
-        owner = next(c for c in type(self).__mro__ if c.__module__.startswith(_LIBRARY))
+        owner = next(c for c in type(self).__mro__ if home(c).startswith(_LIBRARY))
         new: Any = self._get_checked_instance(owner, _instance)
         batch_shape = Size(batch_shape)
         known = self._constraints_by_name

@@ -13,6 +13,7 @@ from typing import Any
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions.overrides import python_signatures
 from torchlike._ops.aten.custom import HigherOrderOperator, OpOverload, OpOverloadPacket
+from torchlike._runtime.homes import home
 from torchlike.tensor import all_attributes
 
 #: Functions of torch.nn.functional that are PyTorch's compiled core's own.
@@ -115,7 +116,10 @@ def is_ours(value: Any) -> bool:
             return True
     except TypeError:
         return False
+    kind = value if isinstance(value, type) else type(value)
     module = getattr(value, "__module__", None)
+    if module == kind.__module__:  # a class, or what asks its class
+        module = home(kind)
     return isinstance(module, str) and module.partition(".")[0] == "torchlike"
 
 

@@ -13,6 +13,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torchlike
+from torchlike._runtime.homes import home
 from torchlike.fx._compatibility import compatibility as compatibility
 from torchlike.fx._patches import (
     _autowrap_check,
@@ -168,10 +169,8 @@ class Tracer(TracerBase):
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Return whether calls of a module become single nodes, rather than what it does: those of
         torch.nn do, but for Sequential."""
-        home = m.__module__
-        return home.startswith(("torchlike.nn", "torchlike.ao.nn")) and not isinstance(
-            m, Sequential
-        )
+        is_ours = home(type(m)).startswith(("torchlike.nn", "torchlike.ao.nn"))
+        return is_ours and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
         """Return a submodule's path. Raises NameError for what is no submodule of the root."""

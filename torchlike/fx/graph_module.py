@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torchlike
+from torchlike._runtime.homes import home
 from torchlike.fx._codegen import PythonCode, _custom_builtins, _PyTreeCodeGen
 from torchlike.fx._folders import write_to_folder
 from torchlike.fx._graph_hooks import GraphHooks
@@ -66,6 +67,8 @@ def _import_of(name: str, value: Any) -> str:
     module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if module is None or own is None or "<" in own:
         raise RuntimeError(f"cannot pickle {value!r}, which the graph calls: it has no place")
+    if isinstance(value, type):
+        module = home(value)
     head, _, rest = own.partition(".")
     line = f"from {module} import {head} as {name}"
     return line if not rest else f"{line}\n{name} = {name}.{rest}"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from torchlike._core import devices, dtypes
 from torchlike._extensions.overrides import python_signatures
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
+from torchlike._runtime.homes import home
 from torchlike.fx import _names
 from torchlike.nn.modules.module import Module
 from torchlike.ops._aten import schemas
@@ -330,7 +331,7 @@ def normalize_module(
 
 
 def _is_of_nn(cls: type) -> bool:
-    return cls.__module__.startswith("torchlike.nn.modules.")
+    return home(cls).startswith("torchlike.nn.modules.")
 
 
 def _named(

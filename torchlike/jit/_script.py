@@ -17,6 +17,7 @@ from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.call.recompile_messages import parameter_names
 from torchlike._jit.call.tracer import BodyRaised, Call
+from torchlike._runtime.homes import home
 from torchlike._runtime.trees import flatten, flatten_call, unflatten, unflatten_call
 from torchlike.futures import Future
 from torchlike.jit._first_runs import FirstRuns
@@ -298,7 +299,7 @@ def of_module(module: Any, base: type, fallback: str | None = None) -> Any:
     """Make a compiled twin of a module: one dictionary of attributes for both, so all state is
     shared."""
     compiled = ScriptFunction(module, fallback=fallback)
-    space: dict[str, Any] = {"_script": compiled, "__module__": type(module).__module__}
+    space: dict[str, Any] = {"_script": compiled, "__module__": home(type(module))}
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return compiled(*args, **kwargs)

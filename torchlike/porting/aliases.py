@@ -20,17 +20,10 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from torchlike._runtime import homes
 from torchlike._runtime.frames import IMPORT_SYSTEM, innermost, module_of, package_of
 from torchlike._runtime.patches import in_processes
-from torchlike.nn.parameter import Buffer, Parameter
-from torchlike.porting import metadata
+from torchlike.porting import metadata, shown_classes
 from torchlike.porting.hints import missing
-from torchlike.tensor import Tensor
-from torchlike.utils.data import DataLoader, Dataset, IterableDataset
-
-#: Classes that libraries look up by the module that they say they are from.
-_LOOKED_UP = (Tensor, Parameter, Buffer, DataLoader, Dataset, IterableDataset)
 
 
 class _AliasLoader(Loader):
@@ -51,9 +44,6 @@ class _AliasLoader(Loader):
         module = sys.modules[self.alias] = importlib.import_module(self.real)
         if "." not in self.real:  # libraries compare the root's name with "torch"
             in_processes.ALIAS.replace(module, "__name__", self.alias)
-        if self.real == "torchlike":
-            for cls in _LOOKED_UP:
-                homes.show(in_processes.ALIAS, cls)
         _explain_below(self.real, self.alias)
         self._name_hidden(module)
 
@@ -198,11 +188,12 @@ def _only_asking(frame: FrameType | None) -> bool:
 
 
 def _explain_below(real: str, alias: str) -> None:
-    """Explain the names of a module and of all below it: ``torch.nn.x`` reaches modules that no
-    import statement of the script has named."""
+    """Explain the names of a module and of all below it, and show their classes: ``torch.nn.x``
+    reaches modules that no import statement of the script has named."""
     for name, loaded in list(sys.modules.items()):
         if name == real or name.startswith(real + "."):
             _explain_missing_names(loaded, alias + name[len(real) :])
+            shown_classes.show(loaded)
 
 
 def _explain_missing_names(module: ModuleType, alias: str) -> None:

@@ -26,6 +26,7 @@ from torchlike.serialization.archives import (
     _open_zipfile_reader,
     _open_zipfile_writer,
 )
+from torchlike.serialization.in_memory import read as _read  # which is provided
 from torchlike.serialization.load import load
 from torchlike.serialization.locations import default_restore_location, location_tag
 from torchlike.serialization.options import (

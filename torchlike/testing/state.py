@@ -120,7 +120,7 @@ def _inside(x: Any) -> list[tuple[str, Any]]:
 
 def _methods(x: Any) -> list[types.FunctionType]:
     """Return the functions of an object's classes, unless these are a library's."""
-    own = [c for c in type(x).__mro__ if not is_library(c.__module__, "")]
+    own = [c for c in type(x).__mro__ if not is_library(home(c), "")]
     return [f for c in own for f in vars(c).values() if isinstance(f, types.FunctionType)]
 
 

@@ -10,6 +10,7 @@ import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
+from torchlike._runtime.homes import home
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh, mesh_of
 from torchlike.distributed.fsdp._gathering import Sharded, run
 from torchlike.distributed.fsdp._policies import (
@@ -119,7 +120,7 @@ def _forward(self: Any, *args: Any, **kwargs: Any) -> object:
 def _class_of(cls: type) -> type:
     """Make the class of a fully sharded module of class ``cls``."""
     forward = functools.wraps(cls.forward)(lambda self, *a, **k: _forward(self, *a, **k))  # type: ignore[attr-defined]
-    names = {"forward": forward, "__module__": cls.__module__, "__doc__": cls.__doc__}
+    names = {"forward": forward, "__module__": home(cls), "__doc__": cls.__doc__}
     return type(f"FSDP{cls.__name__}", (FSDPModule, cls), names)
 
 

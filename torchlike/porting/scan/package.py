@@ -14,6 +14,7 @@ from typing import Any
 
 import torchlike
 from torchlike._core.dispatch.argument_names import SYNONYMS
+from torchlike._runtime.homes import home
 from torchlike.porting.hints import instead
 
 _DIFFERS = re.compile(r"Differs from PyTorch[:.]?\s*(?:-+\n\s*)?(.*?)(?:\n\s*\n|\Z)", re.DOTALL)
@@ -98,7 +99,7 @@ def _child(found: Any, part: str, before: list[str]) -> Any:
 def _assigned(cls: type) -> frozenset[str]:
     """Return the attributes that a class of ours gives its instances: ``self.name = ...`` in its
     source."""
-    if not cls.__module__.startswith("torchlike"):
+    if not home(cls).startswith("torchlike"):
         return frozenset()
     try:
         source = inspect.getsource(cls)
