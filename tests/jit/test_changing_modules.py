@@ -1,11 +1,10 @@
-"""Modules of what cannot be compiled, at sizes that go on changing: a few programs, then none."""
+"""Arguments that go on changing, in sizes and in objects: a few programs, then none."""
 
 import warnings
 
 import pytest
 
 import torchlike as torch
-from torchlike._jit.call.function import functions
 
 
 class Expert(torch.nn.Module):
@@ -33,10 +32,6 @@ class Mixture(torch.nn.Module):
         return out
 
 
-def compiled_parts(model):
-    return [f for f in functions() if any(f._fn is m for m in model.modules() if m is not model)]
-
-
 def split(n, rows=12):
     return (torch.arange(rows) >= n).long()
 
@@ -51,38 +46,8 @@ def mixture():
     return Mixture()
 
 
-def test_after_three_sizes_a_module_stays_eager_at_others(mixture):
-    jitted, x = torch.compile(mixture), torch.randn(12, 4)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for n in (1, 2, 3, 4, 5, 7, 8, 9, 2, 3, 4, 10):
-            expected = mixture(x, split(n))
-            assert torch.allclose(jitted(x, split(n)), expected, atol=1e-6)
-    assert sorted(f.compiles for f in compiled_parts(mixture)) == [3, 3]
-    # Said once, of the class.
-    (message,) = told(caught, "compiled no more")
-    assert message.endswith(
-        "Expert is compiled no more, because it was for 3 sizes of its arguments, and at others "
-        "it runs eagerly"
-    )
-
-
-def test_sizes_that_were_compiled_go_on_using_their_programs(mixture):
-    jitted, x = torch.compile(mixture), torch.randn(12, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for n in (1, 2, 3, 4, 5):
-            jitted(x, split(n))
-        parts = compiled_parts(mixture)
-        ran = {}
-        for n in (2, 5):
-            jitted(x, split(n))
-            ran[n] = [f.ran_eagerly for f in parts]
-    assert ran == {2: [False, False], 5: [True, True]}
-
-
 @pytest.mark.exhaustive
-def test_gradients_are_the_same_at_compiled_sizes_and_others(mixture):
+def test_gradients_of_what_is_deferred_are_the_same_at_all_sizes(mixture):
     jitted, x = torch.compile(mixture), torch.randn(12, 4)
     for n in (1, 2, 3, 4, 5, 6):
         results = []
@@ -94,44 +59,6 @@ def test_gradients_are_the_same_at_compiled_sizes_and_others(mixture):
             results.append([p.grad.clone() for p in mixture.parameters()])
         for a, b in zip(*results, strict=True):
             assert torch.allclose(a, b, atol=1e-5)
-
-
-@pytest.mark.exhaustive
-def test_other_kinds_of_arguments_have_sizes_of_their_own(mixture):
-    jitted = torch.compile(mixture)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for n in (1, 2, 3, 4, 5):
-            jitted(torch.randn(12, 4), split(n))
-        with torch.no_grad():
-            jitted(torch.randn(12, 4), split(2))
-    assert sorted(f.compiles for f in compiled_parts(mixture)) == [4, 4]
-
-
-class Remembering(Expert):
-    """Reads a list that it is given one more element at each call."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def forward(self, x):
-        return super().forward(x) * (1 + sum(self.seen))
-
-
-def test_what_goes_on_changing_in_a_module_is_compiled_eight_times():
-    model, x = Mixture(Remembering), torch.randn(12, 4)
-    jitted = torch.compile(model)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for k in range(12):
-            for expert in model.experts:
-                expert.seen.append(k)
-            assert torch.allclose(jitted(x, split(6)), model(x, split(6)), atol=1e-4)
-    parts = compiled_parts(model)
-    assert [f.compiles for f in parts] == [8, 8]
-    assert all(sum(map(len, f._programs.values())) == 8 for f in parts)
-    assert len(told(caught, "goes on changing")) == 1
 
 
 class Cache:
@@ -212,16 +139,3 @@ def test_sizes_that_come_again_and_again_are_all_compiled():
 def test_where_sizes_are_static_or_nothing_falls_back_each_is_compiled():
     assert compiles_of(range(2, 14), dynamic=False) == (12, 0)
     assert compiles_of(range(2, 14), fullgraph=True) == (12, 0)
-
-
-def test_reset_lets_modules_compile_again(mixture):
-    jitted, x = torch.compile(mixture), torch.randn(12, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for n in (1, 2, 3, 4, 5):
-            jitted(x, split(n))
-        parts = compiled_parts(mixture)
-        for f in parts:
-            f.reset()
-        jitted(x, split(5))
-    assert [f.compiles for f in parts] == [4, 4]

@@ -124,6 +124,7 @@ CASES = {
         T([1, 2, 9], dtype=torch.int32),
     ),
     "svd nan": (lambda a: torch.linalg.svd(a)[1], NANS),
+    "polar nan": (torch.linalg.polar, NANS),
     "svdvals nan": (torch.linalg.svdvals, NANS),
     "eigvals nan": (torch.linalg.eigvals, NANS),
     "pinv nan": (torch.linalg.pinv, NANS),

@@ -92,7 +92,7 @@ class ScriptFunction(JitFunction):
         self._first_runs.clear()
         self._looked_at = None
 
-    def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_deferred(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with scripting():
             return self._call_plainly(args, kwargs)
 
@@ -105,7 +105,7 @@ class ScriptFunction(JitFunction):
             return None
         found = super()._eager_way(call)
         # What cannot be compiled in training may be in evaluation.
-        if found is not None and (found != self._call_by_modules or self._mode() in self._eager):
+        if found is not None and (found != self._call_deferred or self._mode() in self._eager):
             return found
         nth = 0 if self.at_once else self._first_runs.take(call)
         if nth == 1:

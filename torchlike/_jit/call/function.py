@@ -652,7 +652,7 @@ class JitFunction:
         place = place or getattr(why, "place", str(why))
         if place not in self._reported:
             self._reported.add(place)
-            deferred = _DEFERRED if begins_as_asked() else ""
+            deferred = _DEFERRED if not self.scripting and begins_as_asked() else ""
             errors.warn_user(
                 f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
                 f"{deferred}"
