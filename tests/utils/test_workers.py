@@ -180,7 +180,8 @@ class Counted(Dataset):
 
 
 def test_a_manager_of_the_dataset_knows_the_workers():
-    with multiprocessing.Manager() as manager:
+    # Not forked: JAX warns of a fork among its threads.
+    with multiprocessing.get_context("spawn").Manager() as manager:
         seen = manager.list()
         assert [b.item() for b in DataLoader(Counted(seen), num_workers=1)] == [0, 1, 2]
         assert list(seen) == [0, 1, 2]
