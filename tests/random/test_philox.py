@@ -235,6 +235,9 @@ def test_rates_of_poisson_are_checked():
         with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
             torch.poisson(torch.tensor([rate]), generator=g)
     assert g.get_offset() == 0
+    compiled = torch.compile(lambda rate: torch.poisson(rate, generator=g))
+    with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
+        compiled(torch.tensor([1.0, float("nan"), float("inf"), -1.0])).tolist()
     with pytest.raises(NotImplementedError, match="\"poisson_cuda\" not implemented for 'Long'"):
         torch.poisson(torch.ones(2, dtype=torch.int64), generator=g)
 

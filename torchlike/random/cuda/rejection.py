@@ -76,9 +76,10 @@ def poisson() -> Sampler:
     def sampler(key: Any, rate: Any) -> Any:
         rates = rate.astype(np.float64)
         small, large = rates < 64, rates > 4000
+        between = (rates >= 64) & ~large  # and not NaN, for which the loop would not end
         threads = Threads.from_0_to(rates.size, key)
         counts = _multiplied(threads, rates, small)
-        accepted = _transformed(threads, rates, ~small & ~large)
+        accepted = _transformed(threads, rates, between)
         normals = normal_double(words(key, threads.threads, np.uint32(0)))
         rounded = jnp.floor(normals * jnp.sqrt(rates) + rates + 0.5)
         return jnp.where(small, counts, jnp.where(large, rounded, accepted)).astype(rate.dtype)
