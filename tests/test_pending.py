@@ -99,7 +99,7 @@ def test_inside_a_trace_it_is_no_part_of_the_program():
 
 
 def test_accelerators_are_waited_for_where_there_are_some(monkeypatch, products):
-    monkeypatch.setattr(torch.accelerator, "_require", lambda: None)
+    monkeypatch.setattr(torch.accelerator, "require", lambda: None)
     monkeypatch.setattr(torch.cuda.streams, "require", lambda: None)
     for synchronize in (torch.accelerator.synchronize, torch.cuda.synchronize):
         found = products()

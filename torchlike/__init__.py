@@ -220,6 +220,10 @@ from torchlike.jit._script import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.porting.torch_alias import alias, install_alias, remove_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
+from torchlike.serialization.archives import (  # noqa: E402
+    PyTorchFileReader,
+    PyTorchFileWriter,
+)
 
 _places.install()
 _unsupported.make_modules()

@@ -191,6 +191,8 @@ from torchlike.random import set_rng_state as set_rng_state
 from torchlike.random.cuda.cards import set_card as set_card
 from torchlike.serialization import load as load
 from torchlike.serialization import save as save
+from torchlike.serialization.archives import PyTorchFileReader as PyTorchFileReader
+from torchlike.serialization.archives import PyTorchFileWriter as PyTorchFileWriter
 from torchlike.tensor import from_jax as from_jax
 
 newaxis: None

@@ -300,6 +300,7 @@ CODE = {
         (2, 2),
     ),
     "qr_op": (lambda x: (lambda q, r: (q * q, r * r))(*torch.linalg.qr(x)), (3, 2)),
+    "matrix_sqrth": (lambda x: torch.linalg.matrix_sqrth(positive(2, 2)(x)), (2, 2)),
     "cholesky_op": (lambda x: torch.linalg.cholesky(positive(2, 2)(x)), (2, 2)),
 }
 

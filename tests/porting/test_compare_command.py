@@ -89,7 +89,7 @@ def test_compare_prints_a_table_and_writes_numbers_and_plot(tmp_path):
     output, eager = compare_runs(tmp_path, TRAIN)
     assert output.count("final loss ") == 4  # each run's own line, and again below the table
     assert eager["marked"] == []
-    for heading in ("first step", "steady step", "ratio", "losses agree to", "(relative)"):
+    for heading in ("first", "steady", "ratio", "whole", "losses agree to", "(relative)"):
         assert heading in output
     assert "No function here is one step: forward, backward and one optimizer.step()." in output
     assert (tmp_path / "out" / "compare-train.png").read_bytes().startswith(b"\x89PNG")

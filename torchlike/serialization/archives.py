@@ -37,6 +37,12 @@ class PyTorchFileWriter:
         self._archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
         self._names: list[str] = []
 
+    def __enter__(self) -> PyTorchFileWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._archive.close()
+
     def archive_name(self) -> str:
         """Return the name of the folder that has the records."""
         return self._root

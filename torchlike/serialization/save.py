@@ -308,15 +308,15 @@ def _write(obj: Any, file: Any, name: str) -> None:
     data = io.BytesIO()
     pickler = _ArchivePickler(data)
     pickler.dump(obj)
-    archive = PyTorchFileWriter(file, root=name)
-    archive.write_record("data.pkl", data.getvalue())
-    archive.write_record(".format_version", b"1")
-    archive.write_record(".storage_alignment", b"%d" % ALIGNMENT)
-    archive.write_record("byteorder", b"little")
-    for key, _, memory in pickler.storages.values():
-        content = bytes(memory.nbytes) if data_is_skipped() else little(memory)
-        archive.write_record(f"data/{key}", content)
-    archive.write_end_of_file()
+    with PyTorchFileWriter(file, root=name) as archive:
+        archive.write_record("data.pkl", data.getvalue())
+        archive.write_record(".format_version", b"1")
+        archive.write_record(".storage_alignment", b"%d" % ALIGNMENT)
+        archive.write_record("byteorder", b"little")
+        for key, _, memory in pickler.storages.values():
+            content = bytes(memory.nbytes) if data_is_skipped() else little(memory)
+            archive.write_record(f"data/{key}", content)
+        archive.write_end_of_file()
 
 
 def _write_legacy(obj: Any, file: Any, name: str) -> None:

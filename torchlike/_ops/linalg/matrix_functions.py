@@ -102,7 +102,12 @@ def multi_dot_op(tensors: Inputs):
 @composite(namespaces=("linalg",), method=False)
 def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     """Return the product of two or more matrices (the first and last may be vectors), in the
-    cheapest order."""
+    cheapest order.
+
+    Example:
+      >>> torch.linalg.multi_dot([torch.eye(2), torch.ones(2, 3), torch.ones(3)])
+      tensor([3., 3.])
+    """
     return multi_dot_op(list(tensors), out=out)
 
 

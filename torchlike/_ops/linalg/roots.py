@@ -58,6 +58,11 @@ def matrix_sqrth(A: Input):
 
     ``A`` is (..., n, n) of float32, float64 or complex numbers, and so is the result. A negative
     eigenvalue counts as 0. RuntimeError for another shape or dtype.
+
+    Example:
+      >>> torch.linalg.matrix_sqrth(torch.diag(torch.tensor([4.0, 9.0])))
+      tensor([[2., 0.],
+              [0., 3.]])
     """
     require_matrix(A, "linalg.matrix_sqrth", square=True)
     return _root(A)
@@ -111,5 +116,11 @@ def linalg_polar(A: Tensor, *, out: Any = None) -> Any:
     ``A = U @ H``, of matrices (..., m, n) with m >= n.
 
     RuntimeError for wide matrices and dtypes of 16 bits; LinAlgError for NaN and infinities.
+
+    Example:
+      >>> u, h = torch.linalg.polar(torch.tensor([[0.0, 2.0], [-3.0, 0.0]]))
+      >>> (u @ h).round()
+      tensor([[ 0.,  2.],
+              [-3.,  0.]])
     """
     return write_out(out, _POLAR(*polar_op(A)))

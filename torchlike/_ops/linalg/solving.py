@@ -250,6 +250,7 @@ def triangular_solve(
 ) -> Any:
     """Return the solution of a triangular system, and the coefficients: a named pair. Of a sparse
     matrix, in compressed rows, no coefficients are copied."""
+    require_tensor(A, "triangular_solve", "A", 2)
     is_dense = A.layout is layouts.strided
     if not is_dense and A.layout not in (layouts.sparse_csr, layouts.sparse_bsr):
         raise ValueError("triangular_solve: unsupported sparse layout.")
