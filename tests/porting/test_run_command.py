@@ -17,10 +17,8 @@ import torchlike
 print(torch is torchlike, nn is torchlike.nn, F is torchlike.nn.functional, Tensor is torch.Tensor)
 print(F.relu(torch.tensor([-1.0, 2.0])))
 for name, module in sys.modules.items():
-    if name.split(".")[0] == "torch":
-        file = getattr(module, "__file__", None) or type(module.__spec__.loader).__module__
-        if "torchlike" not in file:
-            print("not torchlike:", name, file)
+    if name.split(".")[0] == "torch" and module.__spec__.name.split(".")[0] != "torchlike":
+        print("not torchlike:", name)
 print("matplotlib" in sys.modules, sys.argv[1:], torch.get_num_threads())
 """
 
