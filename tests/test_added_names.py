@@ -33,18 +33,24 @@ def found():
     return make_added_names.probes(torch)
 
 
-#: Late in a long process the hook is told otherwise: why is not known.
-_ALONE = ("autograd.graph.node_creation_hook",)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.full) if n in _ALONE else n for n in RECORDED]
-)
+@pytest.mark.parametrize("name", RECORDED)
 def test_it_gives_what_the_release_gave(found, name):
     ours, theirs = leaves(found[name]), leaves(RECORDED[name])
     assert [type(x) for x in ours] == [type(x) for x in theirs]
     for a, b in zip(ours, theirs, strict=True):
         assert a == b if isinstance(b, str) else a == pytest.approx(b, rel=1e-6, abs=1e-9)
+
+
+def test_a_node_is_complete_when_its_hook_is_told():
+    """Whichever kind of node is made: after inference mode, and under hooks on saved tensors."""
+    x, told = torch.ones(2, requires_grad=True), []
+    with torch.inference_mode(), torch.no_grad():
+        torch.ones(2) * 2
+    with node_creation_hook(lambda node: told.append(len(node.next_functions))):
+        x * 2
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            x * 3
+    assert told == [0, 2, 2]  # the leaf's first
 
 
 @pytest.mark.parametrize("name", ["polar", "matrix_sqrth"])

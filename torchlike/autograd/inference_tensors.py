@@ -31,11 +31,12 @@ def _node(
     avals: Any,
     residuals: Any,
     n_outputs: int,
+    shown_operands: tuple[int, ...] | None,
     operands: Sequence[Any],
     output: Tensor | None,
 ) -> OpNode:
     refuse(exe, operands, saved, avals)
-    return OpNode(exe, edges, saved, avals, residuals, n_outputs)
+    return OpNode(exe, edges, saved, avals, residuals, n_outputs, shown_operands)
 
 
 def refuse(exe: Executable, operands: Sequence[Any], saved: Sequence[Any], avals: Any) -> None:

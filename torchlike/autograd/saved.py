@@ -164,11 +164,12 @@ class PackedNode(SavedNames, OpNode):
         avals: Any,
         residuals: Any,
         n_outputs: int,
+        shown_operands: Any,
         operands: Sequence[Any],
         output: Tensor | None,
     ) -> None:
         inference_tensors.refuse(exe, operands, saved, avals)
-        super().__init__(exe, edges, (), avals, None, n_outputs)
+        super().__init__(exe, edges, (), avals, None, n_outputs, shown_operands)
         self._hook: Any = saving.hooks[-1][1]
         if exe.rule is None:
             given = [operands[i] for i in exe.saved]
@@ -286,11 +287,12 @@ class WatchedNode(SavedNames, OpNode):
         avals: Any,
         residuals: Any,
         n_outputs: int,
+        shown_operands: Any,
         operands: Sequence[Any],
         output: Tensor | None,
     ) -> None:
         inference_tensors.refuse(exe, operands, saved, avals)
-        super().__init__(exe, edges, saved, avals, residuals, n_outputs)
+        super().__init__(exe, edges, saved, avals, residuals, n_outputs, shown_operands)
         target, saving.target = saving.target, None
         in_place = bool(operands) and operands[0] is target
         if exe.rule is not None:

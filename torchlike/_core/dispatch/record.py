@@ -279,16 +279,14 @@ def recorded(
             if make is None:
                 t._node = OpNode(exe, edges, saved, avals, residuals, 1, shown)
             else:
-                t._node = node = make(exe, edges, saved, avals, residuals, 1, operands, t)
-                node.shown_operands = shown
+                t._node = make(exe, edges, saved, avals, residuals, 1, shown, operands, t)
             t._requires_grad = True
         return t
     shown = _shown_operands(exe, operands)
     if make is None:
         node = OpNode(exe, edges, saved, avals, residuals, len(out), shown)
     else:
-        node = make(exe, edges, saved, avals, residuals, len(out), operands, None)
-        node.shown_operands = shown
+        node = make(exe, edges, saved, avals, residuals, len(out), shown, operands, None)
     tensors = []
     for i, o in enumerate(out):
         t = wrap(o)
