@@ -24,6 +24,7 @@ import numpy as np
 import torchlike as torch
 from torchlike._core import modes, overrides, tape
 from torchlike._extensions import boxes
+from torchlike._jit.call import entry
 from torchlike._runtime import printing, recycling
 from torchlike._runtime.first_calls.settings import settings as first_calls
 from torchlike.amp import autocast_mode
@@ -110,6 +111,7 @@ def _settings() -> dict[str, Any]:
         "warn always": torch.is_warn_always_enabled(),
         "print options": tuple(printing.get_printoptions().items()),
         "first calls": first_calls.mode,
+        "warmup of compiled functions": entry._warmup,
         "autocast": (
             torch.is_autocast_enabled("cpu"),
             torch.get_autocast_dtype("cpu"),

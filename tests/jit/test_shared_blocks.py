@@ -175,7 +175,6 @@ def ran(step, ids, calls):
     return [(step(ids).item(), getattr(step, "ran_eagerly", None)) for _ in range(calls)]
 
 
-@pytest.mark.full  # late in a long process nothing runs by blocks: why is not known
 @pytest.mark.usefixtures("small_is_large")
 def test_a_training_step_runs_in_three_tiers():
     model, step, ids = training()
@@ -234,7 +233,6 @@ def test_the_old_values_of_weights_are_given_up_and_those_that_others_hold_are_n
     assert not record_of(compiled).is_whole
 
 
-@pytest.mark.full  # late in a long process nothing runs by blocks: why is not known
 @pytest.mark.usefixtures("small_is_large")
 def test_a_forward_by_blocks_is_a_node_whose_backward_runs_by_blocks():
     def gradients(model, f, ids):
@@ -296,7 +294,6 @@ def hears_interruptions():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.full  # late in a long process nothing runs by blocks: why is not known
 @pytest.mark.usefixtures("small_is_large", "hears_interruptions")
 def test_an_interruption_comes_when_the_outputs_are_delivered(monkeypatch):
     model, step, ids = training()
