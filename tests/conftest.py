@@ -54,7 +54,7 @@ def pytest_sessionfinish(exitstatus):
 
 @pytest.fixture(autouse=True)
 def at_once(request):
-    """What looks at what deferral changes runs at once, whatever TORCHLIKE_EAGER says."""
+    """Run at once, whatever TORCHLIKE_EAGER says, what looks at what deferral changes."""
     name = request.node.nodeid.partition("tests/")[2]
     if modes.current.queue is None or not immediate.reason(name):
         yield

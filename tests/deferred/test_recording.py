@@ -280,6 +280,14 @@ def test_a_computed_index_is_checked_without_a_cut(deferring):
     assert picked.sum().item() == 24
 
 
+def test_what_is_known_of_calls_goes_with_their_tree(deferring, monkeypatch):
+    monkeypatch.setattr(policy, "_MOST_NODES", 3)
+    calls.known.forget()
+    for n in range(1, 30):
+        assert (torch.ones(n) * 2 + 1).sum().item() == 3 * n
+    assert len(calls.known._calls) < 12
+
+
 def test_lines_that_cut_are_counted(compiling):
     statistics.cuts.clear()
     for _ in range(3):

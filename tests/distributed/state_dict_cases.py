@@ -59,7 +59,7 @@ def numbers(state):
 
 
 def given(state):
-    """The state dict in the first rank, and nothing in the others."""
+    """Return the state dict in the first rank, and nothing in the others."""
     return state if dist.get_rank() == 0 else {}
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not tracing.TAKES_OVER, reason="this JAX has no 
 
 @pytest.fixture
 def form():
-    """A form, and the shapes for which its function ran."""
+    """Return a form, and the shapes for which its function ran."""
     runs = []
 
     def function(x, y):

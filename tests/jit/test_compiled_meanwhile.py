@@ -19,7 +19,7 @@ from torchlike._runtime.first_calls import cost
 
 @pytest.fixture(autouse=True)
 def nothing_on_disk(monkeypatch):
-    """How many calls run eagerly is not a matter of what earlier tests have compiled."""
+    """Keep what earlier tests have compiled from deciding how many calls run eagerly."""
     monkeypatch.setattr(compilation_cache, "is_kept", lambda compile: False)
 
 

@@ -95,7 +95,7 @@ def test_files_of_python_2(encoding, weights_only):
 
 
 class Reader:
-    """A file with ``read`` and ``readinto`` and no more than what is asked for."""
+    """Have ``read`` and ``readinto``, and no more of a file than what is asked for."""
 
     def __init__(self, file):
         self.read, self.readline = file.read, file.readline

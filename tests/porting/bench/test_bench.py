@@ -66,7 +66,7 @@ def test_bad_input():
 
 
 class Fake:
-    """A workbench that notes who has their turn."""
+    """Note who has their turn."""
 
     def __init__(self, names, turns):
         self.names, self.turns = names, turns

@@ -19,7 +19,7 @@ NAMES = {"torch": torch}
 
 @pytest.fixture(autouse=True)
 def path(monkeypatch):
-    """A file's folder is put before the others, as a script's is."""
+    """Find beside a file what it imports, as beside a script."""
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 

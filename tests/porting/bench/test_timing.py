@@ -8,7 +8,7 @@ from torchlike.porting.bench import timing
 
 
 class Counted:
-    """A candidate that counts, with a clock of its own."""
+    """Count calls, by a clock of its own."""
 
     def __init__(self, monkeypatch, seconds, each=False):
         self.now = self.calls = self.finished = 0

@@ -198,6 +198,10 @@ class Known:
             found = self._calls[key] = KnownCall(form, leaves, tree)
         return found
 
+    def forget(self) -> None:
+        """Let go of all calls, with their forms and jaxprs."""
+        self._calls.clear()
+
 
 def _aval(x: Any) -> Hashable:
     if hasattr(x, "shape"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from torchlike._extensions.deferred.account import Account
-from torchlike._extensions.deferred.calls import DeferredCall
+from torchlike._extensions.deferred.calls import DeferredCall, known
 from torchlike._runtime import background, logs
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ def root() -> DeferredCall:
     """Return the node from which all chains begin."""
     if _Tree.nodes > _MOST_NODES:
         _Tree.root, _Tree.nodes = DeferredCall(None, None, None, (), None), 0
+        known.forget()
     return _Tree.root
 
 

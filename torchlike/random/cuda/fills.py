@@ -18,7 +18,7 @@ from torchlike.random.binomial import check_dtypes
 from torchlike.random.checks import FLOAT32, FLOAT64, FLOATS, not_implemented, number
 from torchlike.random.cuda import permutation, rejection, samplers
 from torchlike.random.cuda.layout import PER_CALL, Grid, grid, pieces
-from torchlike.random.cuda.samplers import Sampler, run, work_dtype
+from torchlike.random.cuda.samplers import Sampler, run, run_compiled, work_dtype
 from torchlike.random.cuda.stream import FILLS, WordStream
 
 Shape = tuple[int, ...]
@@ -174,7 +174,7 @@ def randperm(stream: WordStream, n: int, dtype: np.dtype) -> Any:
     whole, bits = grid(n, 2), permutation.bits_of_keys(n)
     with stream.lock:
         keys = stream.take(whole.increment), stream.take(n)
-    return run(permutation.permutation, (whole, bits), *keys).astype(dtype)
+    return run_compiled(permutation.permutation, *keys, statics=(whole, bits)).astype(dtype)
 
 
 @_fill
@@ -198,7 +198,7 @@ def poisson(stream: WordStream, rate: Any) -> Any:
     dtype that is not floating point."""
     if rate.dtype not in FLOATS:
         raise not_implemented("poisson_cuda", rate.dtype)
-    return run(rejection.poisson, (), stream.take(20), rate.ravel()).reshape(rate.shape)
+    return run_compiled(rejection.poisson, stream.take(20), rate.ravel()).reshape(rate.shape)
 
 
 @_fill
@@ -206,14 +206,16 @@ def standard_gamma(stream: WordStream, alpha: Any) -> Any:
     """Gamma values for concentrations. NotImplementedError for a dtype other than float32 and
     float64."""
     _check_gamma(alpha)
-    return run(rejection.standard_gamma, (), stream.take(10), alpha.ravel()).reshape(alpha.shape)
+    return run_compiled(rejection.standard_gamma, stream.take(10), alpha.ravel()).reshape(
+        alpha.shape
+    )
 
 
 @_fill
 def dirichlet(stream: WordStream, alpha: Any) -> Any:
     """Points of the simplex for rows of concentrations. Raises as `standard_gamma`."""
     _check_gamma(alpha)
-    return run(rejection.dirichlet, (), stream.take(10), alpha)
+    return run_compiled(rejection.dirichlet, stream.take(10), alpha)
 
 
 def _check_gamma(alpha: Any) -> None:
@@ -226,4 +228,4 @@ def binomial(stream: WordStream, count: Any, prob: Any) -> Any:
     """Numbers of successes: not those of a GPU. Raises for dtypes as the CPU's does."""
     check_dtypes(count.dtype, prob.dtype, "binomial_cuda")
     count, prob = jnp.broadcast_arrays(count, prob)
-    return run(rejection.binomial, (), stream.take(42), count, prob)
+    return run_compiled(rejection.binomial, stream.take(42), count, prob)

@@ -11,7 +11,7 @@ from jax import lax
 
 from torchlike.random.cuda.layout import Grid, pick_pair
 from torchlike.random.cuda.philox import words
-from torchlike.random.cuda.samplers import Sampler, in_loops
+from torchlike.random.cuda.samplers import Sampler
 
 
 def bits_of_keys(n: int) -> int:
@@ -21,7 +21,6 @@ def bits_of_keys(n: int) -> int:
     return min(64, math.ceil(wanted))
 
 
-@in_loops
 def permutation(grid: Grid, bits: int) -> Sampler:
     """Return 0 ... n - 1, int64, in the order of the low ``bits`` bits of random keys, of a grid
     whose numbers have 64 bits. The operand is the key by which equal ones are shuffled."""

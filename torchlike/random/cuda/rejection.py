@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from torchlike.random.cuda.philox import words
-from torchlike.random.cuda.samplers import Sampler, box_muller, in_loops, normal_double, unit_float
+from torchlike.random.cuda.samplers import Sampler, box_muller, normal_double, unit_float
 
 _THIRD, _SQUEEZE = np.float32(1.0) / np.float32(3.0), np.float32(0.0331)
 
@@ -69,7 +69,6 @@ class Threads(NamedTuple):
 # -- poisson ---------------------------------------------------------------------------------------
 
 
-@in_loops
 def poisson() -> Sampler:
     """Poisson counts: the operand is the rates, floating point and not negative, (n,)."""
 
@@ -132,7 +131,6 @@ def _transformed(threads: Threads, rates: Any, active: Any) -> Any:
 # -- gamma -----------------------------------------------------------------------------------------
 
 
-@in_loops
 def standard_gamma() -> Sampler:
     """Gamma(alpha, 1) values, at least the smallest normal number: the operand is the
     concentrations, float32 or float64, (n,). G. Marsaglia & W. W. Tsang, "A simple method for
@@ -184,7 +182,6 @@ def _with_positive(threads: Threads, which: Any, c: Any) -> tuple[Threads, Any]:
     return threads, x
 
 
-@in_loops
 def dirichlet() -> Sampler:
     """Return a point of the simplex for each row (last axis) of concentrations, the operand:
     gammas divided by their sum."""
@@ -199,7 +196,6 @@ def dirichlet() -> Sampler:
     return sampler
 
 
-@in_loops
 def binomial() -> Sampler:
     """Return numbers of successes: the operands are counts and probabilities, of one dtype."""
 

@@ -42,23 +42,22 @@ def work_dtype(dtype: np.dtype) -> np.dtype:
 _LARGE = 1 << 18
 
 
-#: Samplers with loops in them, which NumPy would run in Python: they are always compiled.
-LOOPS: set[Callable[..., Sampler]] = set()
-
-
-def in_loops(sampler: Callable[..., Sampler]) -> Callable[..., Sampler]:
-    """Register a sampler that loops until the last element is accepted (see `LOOPS`)."""
-    LOOPS.add(sampler)
-    return sampler
+@functools.lru_cache(maxsize=4096)
+def _form(sampler: Callable[..., Sampler], *statics: Any) -> Any:
+    if isinstance(statics[0], Grid) and statics[0].n >= _LARGE:
+        return _compiled(sampler, *statics)
+    return first_calls.jit(sampler(*statics), name=sampler.__name__, inline=AT_ONCE)
 
 
 @functools.lru_cache(maxsize=4096)
-def _form(sampler: Callable[..., Sampler], *statics: Any) -> Any:
-    function = sampler(*statics)
-    large = statics and isinstance(statics[0], Grid) and statics[0].n >= _LARGE
-    if large or sampler in LOOPS:
-        return jax.jit(function, inline=True)
-    return first_calls.jit(function, name=sampler.__name__, inline=AT_ONCE)
+def _compiled(sampler: Callable[..., Sampler], *statics: Any) -> Any:
+    return jax.jit(sampler(*statics), inline=True)
+
+
+def run_compiled(sampler: Callable[..., Sampler], *operands: Any, statics: Any = ()) -> Any:
+    """Return ``sampler(*statics)(*operands)``, the first operand a key: of one that loops until the
+    last element is accepted, which NumPy would do in Python."""
+    return _compiled(sampler, *statics)(*operands)
 
 
 def run(sampler: Callable[..., Sampler], statics: tuple[Any, ...], key: Any, *operands: Any) -> Any:
