@@ -80,6 +80,7 @@ FLOORS = [
         "_compat.storage_types",
         "_compat.tensor_types",
         "_compat.typed_storage",
+        "_compat.archives",
         "_compat.unsupported",
         "_compat.places",
         "_compat.devices",

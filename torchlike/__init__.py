@@ -44,6 +44,7 @@ from torchlike._compat import tensor_copies as _tensor_copies  # noqa: E402 - re
 from torchlike._compat import tensor_repr as _tensor_repr  # noqa: E402 - registers repr
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
+from torchlike._compat.archives import PyTorchFileReader, PyTorchFileWriter  # noqa: E402
 from torchlike._compat.help import at_the_keyboard as _at_the_keyboard  # noqa: E402
 from torchlike._compat.qschemes import (  # noqa: E402
     per_channel_affine,
@@ -220,10 +221,6 @@ from torchlike.jit._script import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.porting.torch_alias import alias, install_alias, remove_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
-from torchlike.serialization.archives import (  # noqa: E402
-    PyTorchFileReader,
-    PyTorchFileWriter,
-)
 
 _places.install()
 _unsupported.make_modules()

@@ -12,6 +12,7 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
+from torchlike._compat.archives import ALIGNMENT, PyTorchFileWriter
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import devices, dtypes, layouts, views
 from torchlike._core.size import Size
@@ -22,7 +23,7 @@ from torchlike._runtime import whole_files
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
-from torchlike.serialization.archives import ALIGNMENT, PyTorchFileWriter, little
+from torchlike.serialization.archives import little
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.serialization.options import data_is_skipped
 from torchlike.sparse._compressed import CompressedTensor

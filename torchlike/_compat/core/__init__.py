@@ -11,6 +11,7 @@ from typing import Any
 
 import jax as _jax
 
+from torchlike._compat.archives import PyTorchFileReader, PyTorchFileWriter
 from torchlike._compat.core import _cpu, _distributed_rpc, _functorch, _nn
 from torchlike._compat.core._dispatch import (
     DispatchKey,
@@ -47,6 +48,8 @@ __all__ = [
     "DispatchKey",
     "DispatchKeySet",
     "Generator",
+    "PyTorchFileReader",
+    "PyTorchFileWriter",
     "Size",
     "Tag",
     "TensorBase",
@@ -231,16 +234,8 @@ def _current_graph_task_id() -> int:
     return -1 if running is None else running.number
 
 
-_ABOVE = dict.fromkeys(
-    ("PyTorchFileReader", "PyTorchFileWriter"), "torchlike.serialization.archives"
-)
-
-
 def __getattr__(name: str) -> Any:
-    """Return a place below this one that is only names (``torch._C._fft``), or a class of a room
-    above this one."""
-    if name in _ABOVE:
-        return getattr(importlib.import_module(_ABOVE[name]), name)
+    """Return a place below this one that is only names (``torch._C._fft``)."""
     if f"_C.{name}" in _PLACES:
         return importlib.import_module(f"torchlike._C.{name}")
     raise AttributeError(f"module 'torch._C' has no attribute {name!r}", name=name)
