@@ -44,13 +44,18 @@ def load_data():
     return train_loader, DataLoader(test, batch_size=360)
 
 
+def train_step(model, optimizer, images, labels):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(images), labels)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
 def train(model, loader, optimizer, step):
     model.train()
     for images, labels in loader:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(images), labels)
-        loss.backward()
-        optimizer.step()
+        loss = train_step(model, optimizer, images, labels)
         step += 1
         print(f"step {step} loss {loss.item():.6f}")
     return step

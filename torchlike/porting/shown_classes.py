@@ -18,8 +18,8 @@ from torchlike._runtime.patches import in_processes
 
 #: Module of PyTorch's -> ours in which its classes stand; one class behind a colon.
 _THEIR_CLASSES = {
-    "": "_compat.qschemes _compat.streams _compat.symbolic _core.errors _core.layouts "
-    "_ops.aten.tags _runtime.device_memory futures jit._script:ScriptModule",
+    "": "_compat.archives _compat.qschemes _compat.streams _compat.symbolic _core.errors "
+    "_core.layouts _ops.aten.tags _runtime.device_memory futures jit._script:ScriptModule",
     "_ops": "_ops.aten.custom",
     "autograd.gradcheck": "autograd.gradcheck_extras",
     "autograd.graph": "_core.tape",
