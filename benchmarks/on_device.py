@@ -3,6 +3,7 @@
     python -m benchmarks.on_device                                   within ten minutes
     python -m benchmarks.on_device --budget 300 --nets gpt2 mlp
     python -m benchmarks.on_device --device cpu --tiny               does it run?
+    python -m benchmarks.on_device --device stand-in --tiny          what is compiled, without a GPU
 
 The environment; PyTorch's random numbers on CUDA, against what programs on GPUs have printed; ten
 nets and three scripts (``workloads/on_accelerators.py``) in each framework. Each is a process of
@@ -10,8 +11,10 @@ its own with a limit of time, so that one that hangs or dies costs one line. Lin
 ``--json``; one that stands there already is not run again, so that a run which was broken off goes
 on when it is started again.
 
-Reported of a net: the first step (compiling included), a later one, the most memory of the device
-that was in use, operations and the share of the device's peak, and the loss after `STEPS` steps.
+Reported of a net: the first step (compiling included), a later one, how many programs XLA compiled
+from the net's making to step `STEPS` and for how long, the most memory of the device that was in
+use, operations and the share of the device's peak, and the loss after `STEPS` steps. On the
+device ``stand-in`` one of the CPU's stands for the GPU: as much is compiled as for one.
 Steps are given to the device without waiting for each, as a training loop does that prints now and
 then. float32 products have all their bits in each framework.
 """
@@ -61,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--nets", nargs="*", choices=NETS, default=list(NETS))
     parser.add_argument("--frameworks", nargs="+", choices=FRAMEWORKS, default=list(FRAMEWORKS))
-    parser.add_argument("--device", default="cuda", help="of PyTorch's names")
+    parser.add_argument("--device", default="cuda", help="of PyTorch's names, or stand-in")
     parser.add_argument("--tiny", action="store_true", help="nets that a CPU runs in a second")
     parser.add_argument("--budget", type=float, default=600, help="seconds in all")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one line")
@@ -148,6 +151,9 @@ def _run(what: str, label: str, device: str, tiny: bool, limit: float) -> dict[s
 
 def _answer(what: str, label: str, device: str, tiny: bool) -> dict[str, Any]:
     """Return the line of one job; an error is a line, too."""
+    if device == "stand-in":
+        importlib.import_module("torchlike._runtime.platforms").stand_for_gpu()
+        device = "cuda"
     try:
         if what == "environment":
             return _environment()
@@ -198,8 +204,24 @@ def _random_numbers(device: str) -> dict[str, Any]:
     return {"rows": len(published), "wrong": wrong}
 
 
+class _Compiled:
+    """How many programs XLA has compiled in this process, and the seconds that they took."""
+
+    def __init__(self) -> None:
+        import jax
+
+        self.programs, self.compiling = 0, 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._hear)
+
+    def _hear(self, event: str, duration_secs: float, **_: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            self.programs, self.compiling = self.programs + 1, self.compiling + duration_secs
+
+
 def _measured(framework: frameworks.Framework, net: str, device: str, tiny: bool) -> Any:
     library, _ = build.import_library(framework)
+    is_torch = framework.library == "torch"
+    compiled = None if is_torch else _Compiled()
     library.set_default_device(device)
     library.manual_seed(0)
     made = NETS[net](library, tiny)
@@ -210,10 +232,10 @@ def _measured(framework: frameworks.Framework, net: str, device: str, tiny: bool
         runner = _generating(framework, library, *made)
     else:
         runner = build.training_in_torch(framework, library, made)
-    is_torch = framework.library == "torch"
     if is_torch and device == "cuda":
         runner = replace(runner, finish=library.cuda.synchronize)
-    calls = [clock.timed_call(runner) for _ in range(2 if tiny else STEPS)]
+    calls = [clock.timed_call(runner) for _ in range(STEPS)]
+    told = {} if compiled is None else vars(compiled).copy()
     runner = replace(runner, wait_each=False)
     steps = 1 if tiny else clock.steps_per_block(runner, BLOCK_SECONDS)
     step = median(clock.block(runner, steps) for _ in range(1 if tiny else ROUNDS))
@@ -222,7 +244,7 @@ def _measured(framework: frameworks.Framework, net: str, device: str, tiny: bool
         "step": step,
         "losses": [value for _, value in calls],
         "peak": library.cuda.max_memory_allocated() if is_torch else _peak_of_xla(),
-        **({} if is_torch else _work(step / calls_each)),
+        **({} if is_torch else {**told, **_work(step / calls_each)}),
     }
 
 
@@ -261,7 +283,8 @@ def _work(seconds: float) -> dict[str, Any]:
 
 def _table(title: str, cells: dict[str, dict[str, Any]]) -> Table:
     table = Table(title=title, title_justify="left")
-    columns = ("framework", "first step", "later step", "÷ torch", "memory", "of the peak", "loss")
+    columns = ("framework", "first step", "later step", "÷ torch", "programs", "compiling")
+    columns += ("memory", "of the peak", "loss")
     for column in columns:
         table.add_column(column, justify="left" if column == "framework" else "right")
     for label, cell in cells.items():
@@ -274,6 +297,8 @@ def _table(title: str, cells: dict[str, dict[str, Any]]) -> Table:
             tables.duration(cell["first"]),
             tables.duration(cell["step"]),
             "" if other is None else f"{cell['step'] / other:.2f}",
+            str(cell.get("programs", "")),
+            tables.duration(cell["compiling"]) if "compiling" in cell else "",
             f"{cell['peak'] / 1e9:.2f} GB",
             "" if share is None else f"{share:.0%}",
             f"{cell['losses'][-1]:.5f}",

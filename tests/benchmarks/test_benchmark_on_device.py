@@ -66,10 +66,19 @@ def test_what_hangs_or_fails_is_one_line(monkeypatch):
 
 def test_the_table_has_ratios():
     cells = {
-        "torchlike.jit": {"first": 2.0, "step": 0.5, "losses": [1.0], "peak": 2e9, "share": 0.25},
+        "torchlike.jit": {
+            "first": 2.0,
+            "step": 0.5,
+            "losses": [1.0],
+            "peak": 2e9,
+            "share": 0.25,
+            "programs": 3,
+            "compiling": 1.0,
+        },
         "torch": {"first": 1.0, "step": 1.0, "losses": [1.0], "peak": 3e9},
         "torch.compile": {"error": "none"},
     }
     table = on_device._table("a net", cells)
+    assert list(table.columns[4].cells) == ["3", "", ""]
     assert list(table.columns[3].cells) == ["0.50", "1.00", ""]
-    assert list(table.columns[5].cells) == ["25%", "", ""]
+    assert list(table.columns[7].cells) == ["25%", "", ""]

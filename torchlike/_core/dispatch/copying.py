@@ -237,8 +237,10 @@ def array_to_device(value: Any, device: devices.device) -> Any:
         return value
     if not isinstance(value, (jax.Array, np.ndarray)):
         return value  # without values, or of a transform
+    # An array that shares the memory of another could not be given up alone.
+    may_alias = None if isinstance(value, np.ndarray) else False
     try:
-        return jax.device_put(value, devices.to_jax(device))
+        return jax.device_put(value, devices.to_jax(device), may_alias=may_alias)
     except jax.errors.JaxRuntimeError as error:
         raise errors.out_of_memory(error) from None
 

@@ -139,6 +139,8 @@ class KnownCall:
         self.results: Results | None = None
         #: How often it was met before.
         self.met = 0
+        #: Whether XLA has compiled it on an accelerator, in a program or alone.
+        self.is_compiled = False
 
     def learn(self, out: Any) -> None:
         """Learn the results of a call from one that has run. What a form keeps for backward it does

@@ -137,6 +137,14 @@ class DeferredPiece:
         """Return what compiling its calls one by one will take soon, where it is no program."""
         return prices.due(self._calls)
 
+    def new_calls(self) -> float:
+        """Return the part of its calls that were in no program yet and have not run alone; from now
+        on all of them have."""
+        new = [call.known for call in self._calls if not call.known.is_compiled]
+        for known in new:
+            known.is_compiled = True
+        return len(new) / len(self._calls)
+
     def _call_program(self, inputs: list[Any], dead: Sequence[int]) -> list[Any]:
         if self.record is not None:
             self.record.runs = self.runs

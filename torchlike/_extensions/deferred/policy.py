@@ -90,8 +90,7 @@ class AsAsked(Policy):
 
 
 class AtOnce(Policy):
-    """Everything is recorded, and each piece is compiled at its first flush: for accelerators, and
-    for tests."""
+    """Everything is recorded, and each piece is compiled at its first flush: for tests."""
 
     listens = begins_listening = False
 
@@ -99,6 +98,35 @@ class AtOnce(Policy):
         return True
 
     def program(self, piece: DeferredPiece, inputs: list[Any], account: Account) -> Any:
+        return piece.jitted(inputs)
+
+
+class OnAccelerators(AtOnce):
+    """Of a thread that computes on an accelerator, where NumPy stands in for nothing, and a call
+    that is compiled alone takes about as long as a whole piece: a piece of new calls is compiled at
+    its first flush.
+
+    One whose calls were nearly all compiled before, in other pieces or alone, differs from those in
+    their order or in which values are alive. Of such *variants* a few are compiled at once, as the
+    first steps have some; further ones run one by one until they recur, so that a script whose
+    steps all differ compiles each call once more at most."""
+
+    #: The part of a variant's calls that may be new.
+    _NEW = 0.25
+    #: Variants that are compiled at their first flush; as many more as let a further one wait for
+    #: another run.
+    _AT_ONCE, _PATIENCE = 8, 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._variants = 0
+
+    def program(self, piece: DeferredPiece, inputs: list[Any], account: Account) -> Any:
+        if piece.new_calls() <= self._NEW:
+            more = self._variants - self._AT_ONCE
+            if more >= 0 and piece.runs <= 1 + more // self._PATIENCE:
+                return None
+            self._variants += 1
         return piece.jitted(inputs)
 
 
@@ -125,6 +153,7 @@ def _compiled(jitted: Any, avals: list[Any]) -> Any:
 
 current: Policy = Policy()
 ASKED = AsAsked()
+ON_ACCELERATORS = OnAccelerators()
 _BY_NAME = {"deferred": Policy, "deferred-at-once": AtOnce, "deferred-one-by-one": OneByOne}
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
+
+import jax
 
 from torchlike._core import modes, tape
 from torchlike._extensions.deferred import policy
 from torchlike._extensions.deferred.queue import Queue
-from torchlike._runtime import pending
+from torchlike._runtime import first_calls, pending, platforms
 from torchlike._runtime.environment_variables import EAGER
 from torchlike._runtime.first_calls.settings import settings
+from torchlike._runtime.jax_private.arrays import ArrayImpl
+from torchlike._runtime.jax_private.tracing import trace_state_clean
 from torchlike._runtime.patches import at_import
 
 #: How calls run where the environment does not say: "immediate" or "deferred".
@@ -79,6 +84,32 @@ def defer_as_asked() -> None:
     """Defer what this thread calls from now on, as it was to compile what cannot be captured."""
     if begins_as_asked():
         _switch_to(_made(policy.ASKED))
+
+
+@first_calls.meets_accelerator.by
+def _defer_on_accelerators(operands: Any) -> None:
+    """Defer what this thread calls from now on, as it computes on an accelerator, where each call
+    would be compiled by itself."""
+    current = modes.current
+    if current.queue is None:
+        may = begins_as_asked()
+    else:
+        may = type(current.queue.policy) in (policy.Policy, policy.AsAsked)
+    if may and trace_state_clean() and _are_there(operands):
+        _switch_to(_made(policy.ON_ACCELERATORS))
+
+
+def _are_there(operands: Any) -> bool:
+    """Return whether what is computed from the operands is on an accelerator: where JAX puts what
+    it computes from none of its arrays, too."""
+    arrays = [x for x in jax.tree.leaves(operands) if type(x) is ArrayImpl]
+    there = {device for x in arrays for device in x.devices()}
+    return not any(map(platforms.is_cpu, there or {_default_device()}))
+
+
+def _default_device() -> Any:
+    config: Any = jax.config
+    return config.jax_default_device or jax.local_devices()[0]
 
 
 def forget_asked() -> None:

@@ -31,6 +31,7 @@ from torchlike._runtime.first_calls.jit import (
     call,
     defer,
     jit,
+    meets_accelerator,
     put_off,
     takes,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "is_brief",
     "jit",
     "loading",
+    "meets_accelerator",
     "of_call",
     "put_off",
     "shared_blocks",

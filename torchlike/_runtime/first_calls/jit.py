@@ -41,6 +41,9 @@ _config: Any = jax.config  # gets its fields one by one
 #: or the results where an argument is such a thing and the call is not; DECLINED for all others.
 #: ``starts``: whether a call of arrays alone may be put off.
 defer = Provided("records a call of a compiled form to run it later")
+#: ``meets_accelerator(args)`` is told of a call for which JAX has no executable in a process whose
+#: arrays are on an accelerator, before it is compiled.
+meets_accelerator = Provided("begins to defer calls on an accelerator")
 #: ``put_off(program)`` says whether NumPy goes on with a signature for now that is due to be
 #: compiled: a larger program, of which it would be a part, may soon be compiled in its place.
 put_off = Provided("puts off the compilation of a form")
@@ -245,6 +248,7 @@ class FirstCalls:
         ):
             return self._compiled(*args, **kwargs)[0], None, True  # allowed here: asked again
         if not host().is_default:
+            meets_accelerator.function((args, kwargs))
             op = None if self._op is None else self._op()
             return one_device.call(self._compiled, args, kwargs, op=op)
         if not trace_state_clean():

@@ -45,7 +45,7 @@ def _elementwise(
     key = stream.take(whole.increment)
     sizes = list(pieces(n, dtype.itemsize))
     if len(sizes) == 1:
-        return run(sampler, (whole, dtype), key, *operands).reshape(shape)
+        return run(sampler, (whole, dtype), key, *operands, shape=shape)
     parts = []
     for size in sizes:  # a tensor beyond 2 GiB, whose own key is not used
         part = grid(size, unroll)
@@ -128,8 +128,8 @@ def bernoulli_mask(
     whole = grid(n)
     key, keep = stream.take(whole.increment), np.array(p, np.float32)
     if width > 1:
-        return run(samplers.dropout_mask, (whole, width), key, keep).reshape(shape)
-    return run(samplers.bernoulli, (whole, np.dtype(np.bool_)), key, keep).reshape(shape)
+        return run(samplers.dropout_mask, (whole, width), key, keep, shape=shape)
+    return run(samplers.bernoulli, (whole, np.dtype(np.bool_)), key, keep, shape=shape)
 
 
 @_fill
@@ -146,7 +146,7 @@ def coin_units(stream: WordStream, shape: Shape, wide: bool) -> Any:
     n = math.prod(shape)
     if not n:
         return np.empty(shape, np.float32)
-    return run(samplers.coin_units, (n,), stream.take(10)).reshape(shape)
+    return run(samplers.coin_units, (n,), stream.take(10), shape=shape)
 
 
 @_fill

@@ -43,10 +43,17 @@ _LARGE = 1 << 18
 
 
 @functools.lru_cache(maxsize=4096)
-def _form(sampler: Callable[..., Sampler], *statics: Any) -> Any:
-    if isinstance(statics[0], Grid) and statics[0].n >= _LARGE:
-        return _compiled(sampler, *statics)
-    return first_calls.jit(sampler(*statics), name=sampler.__name__, inline=AT_ONCE)
+def _form(sampler: Callable[..., Sampler], statics: Any, shape: tuple[int, ...] | None) -> Any:
+    numbers = sampler(*statics)
+
+    def shaped(*operands: Any) -> jax.Array:
+        found = numbers(*operands)
+        return found if shape is None else found.reshape(shape)
+
+    is_large = bool(statics) and isinstance(statics[0], Grid) and statics[0].n >= _LARGE
+    if is_large and first_calls.by_numpy():
+        return jax.jit(shaped, inline=True)
+    return first_calls.jit(shaped, name=sampler.__name__, inline=AT_ONCE)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -60,10 +67,16 @@ def run_compiled(sampler: Callable[..., Sampler], *operands: Any, statics: Any =
     return _compiled(sampler, *statics)(*operands)
 
 
-def run(sampler: Callable[..., Sampler], statics: tuple[Any, ...], key: Any, *operands: Any) -> Any:
-    """Return ``sampler(*statics)(key, *operands)``, compiled; while its first calls are NumPy's,
-    an array of NumPy's. ``operands`` are arrays."""
-    form = _form(sampler, *statics)
+def run(
+    sampler: Callable[..., Sampler],
+    statics: tuple[Any, ...],
+    key: Any,
+    *operands: Any,
+    shape: tuple[int, ...] | None = None,
+) -> Any:
+    """Return ``sampler(*statics)(key, *operands)``, compiled, flat or of a shape; while its first
+    calls are NumPy's, an array of NumPy's. ``operands`` are arrays."""
+    form = _form(sampler, statics, shape)
     if isinstance(key, np.ndarray) and hasattr(form, "by_numpy"):
         return first_calls.call(form, key, *operands)
     return form(key, *operands)

@@ -1,0 +1,122 @@
+"""On an accelerator calls are deferred by themselves, so that a step is a few programs."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from torchlike._extensions.deferred.policy import OnAccelerators
+
+_SCRIPT = """
+import json, logging, sys
+from torchlike._runtime import platforms
+platforms.stand_for_gpu()
+import jax
+import torchlike as torch
+from torchlike._core import modes
+from torchlike.nn import functional as F
+
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _, **__: event.endswith("backend_compile_duration") and compiled.append(event))
+
+def train(seed):
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Dropout(0.5), torch.nn.Linear(7, 3)
+    ).to("cuda")
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    x, y = torch.randn(4, 5).to("cuda"), torch.tensor([0, 1, 2, 0], device="cuda")
+    losses, before = [], len(compiled)
+    for _ in range(6):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, len(compiled) - before
+
+found = {}
+with torch.deferred(False):
+    found["at once"] = train(0)
+    found["kept at once"] = modes.current.queue is None
+torch.ones(3) + torch.ones(3)
+found["cpu"] = modes.current.queue is None
+jax.clear_caches()
+found["deferred"] = train(0)
+queue = modes.current.queue
+found["policy"] = type(queue.policy).__name__
+found["again"] = train(0)
+a = torch.ones(3, device="cuda")
+b = (a + a).to("cuda") + torch.ones(3, device="cuda")
+found["devices"] = str(b.device), b.cpu().tolist()
+try:
+    b + torch.ones(3)
+except RuntimeError as error:
+    found["mixed"] = str(error)[:48]
+# Steps that all differ: each call is compiled once more at most.
+before = len(compiled)
+for turn in range(24):
+    x = torch.full((4,), float(turn), device="cuda")
+    for bit in range(5):
+        x = x.sin() if turn >> bit & 1 else x.cos()
+    x.sum().item()
+found["variants"] = len(compiled) - before
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    done = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_steps_are_a_few_programs_with_the_same_numbers(found):
+    losses, compiled = found["at once"]
+    deferred, fewer = found["deferred"]
+    assert deferred == pytest.approx(losses, rel=1e-5)
+    assert compiled > 10
+    assert fewer <= 5
+    assert found["policy"] == "OnAccelerators"
+    assert found["again"][0] == deferred
+    assert found["again"][1] <= 2
+
+
+def test_what_is_said_holds_and_the_cpu_is_not_meant(found):
+    assert found["kept at once"]
+    assert found["cpu"]
+
+
+def test_devices_are_as_at_once(found):
+    assert found["devices"] == ["cuda:0", [3.0, 3.0, 3.0]]
+    assert found["mixed"] == "Expected all tensors to be on the same device, b"
+
+
+def test_chains_that_all_differ_are_not_all_compiled(found):
+    assert found["variants"] <= 8 + 8
+
+
+class _Piece:
+    def __init__(self, new, runs):
+        self.new, self.runs = new, runs
+
+    def new_calls(self):
+        return self.new
+
+    def jitted(self, inputs):
+        return "a program"
+
+
+def test_variants_wait_the_longer_the_more_there_are():
+    policy = OnAccelerators()
+    assert [policy.program(_Piece(0.1, 1), [], None) for _ in range(10)] == [
+        *["a program"] * 8,
+        None,
+        None,
+    ]
+    assert policy.program(_Piece(0.1, 2), [], None) == "a program"
+    assert policy.program(_Piece(0.5, 1), [], None) == "a program"
+    assert policy.program(_Piece(0.1, 1), [], None) is None
