@@ -903,7 +903,7 @@ def argmin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
     """Return the index of the minimum (first of ties; of the flattened tensor without ``dim``),
 int64."""
 
-def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Any:
     """Return the indices that sort, as ``argsort(input, dim=-1, descending=False, *,
 stable=False)``."""
 
@@ -2497,7 +2497,7 @@ a dim out of range, NotImplementedError for integers without ``dtype``."""
 def solve(*args: Any, **kwargs: Any) -> Any:
     """Raise RuntimeError naming ``linalg.solve``: removed from PyTorch."""
 
-def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Any:
     """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
 named pair."""
 
