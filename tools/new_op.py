@@ -44,7 +44,7 @@ def with_imports(source: str) -> str:
     for module, name in (("registry", "op"), ("schema", "Input")):
         line = re.search(rf"^from torchlike\._core\.dispatch\.{module} import (.*)$", source, re.M)
         if line is None:
-            raise SystemExit(f"the family's file does not import {name} from _core.dispatch.{module}")
+            raise SystemExit(f"the family's file does not import {name} from dispatch.{module}")
         names = sorted({*line[1].split(", "), name}, key=str.casefold)
         source = source.replace(
             line[0], f"from torchlike._core.dispatch.{module} import {', '.join(names)}"

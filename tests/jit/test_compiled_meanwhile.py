@@ -391,7 +391,7 @@ def test_the_calling_thread_builds_no_program(monkeypatch):
 @pytest.mark.usefixtures("small_is_large")
 @pytest.mark.parametrize(("every", "programs_made"), [(1, 1), (2, 2)])
 def test_gradients_that_are_none_again_at_later_calls(every, programs_made):
-    """As where the script steps and zeroes outside: such a call is a program's from the second on."""
+    """As where the script steps and zeroes outside: from the second on they get a program."""
     weight = torch.ones(5, requires_grad=True)
 
     @torch.compile
