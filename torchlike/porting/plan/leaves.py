@@ -75,7 +75,7 @@ _NO_ROOT = -1
 Rule = Callable[[Leaf], PartitionSpec | None]
 
 
-class _Held(NamedTuple):
+class HeldCell(NamedTuple):
     """What a cell is to the modules and optimizers that hold it."""
 
     #: Its name, with ``{}`` for that of the parameter or buffer.
@@ -91,7 +91,7 @@ class _Held(NamedTuple):
 class Names:
     """Who holds which cell: modules, optimizers, gradients."""
 
-    of_cell: dict[int, _Held] = field(default_factory=dict)
+    of_cell: dict[int, HeldCell] = field(default_factory=dict)
     #: The classes of the modules that are no others' children, the one of most modules first.
     roots: list[str] = field(default_factory=list)
 
@@ -133,12 +133,12 @@ class Names:
         self.roots.append(type(root).__name__)
         for label, p in root.named_parameters():
             owner = type(owners.get(label.rpartition(".")[0], root)).__name__
-            self._add(p, _Held("{}", label, n, "parameters", owner))
+            self._add(p, HeldCell("{}", label, n, "parameters", owner))
             parameters.setdefault(id(p), (label, n))
             if p.grad is not None:
-                self._add(p.grad, _Held("gradient of {}", label, n, "gradients", owner))
+                self._add(p.grad, HeldCell("gradient of {}", label, n, "gradients", owner))
         for label, b in root.named_buffers():
-            self._add(b, _Held("{}", label, n, "buffers", ""))
+            self._add(b, HeldCell("{}", label, n, "buffers", ""))
 
     def _of_optimizer(self, optimizer: Any, parameters: dict[int, tuple[str, int]]) -> None:
         for p, state in optimizer.state.items():
@@ -148,9 +148,9 @@ class Names:
             for i, value in enumerate(leaves):
                 if isinstance(value, Tensor):
                     key = keys[i] if len(keys) == len(leaves) else "state"
-                    self._add(value, _Held(f"{key} of {{}}", label, root, "optimizer state", ""))
+                    self._add(value, HeldCell(f"{key} of {{}}", label, root, "optimizer state", ""))
 
-    def _add(self, t: Tensor, held: _Held) -> None:
+    def _add(self, t: Tensor, held: HeldCell) -> None:
         self.of_cell.setdefault(id(t._storage), held)
 
 
