@@ -1,4 +1,7 @@
-"""The Python of docs/ runs: what stands in a page's ```python fences, in order, as one program."""
+"""The Python of docs/ runs: what stands in a page's ```python fences, in order, as one program.
+
+Pages with files and commands, tutorials among them, are followed by ``test_tutorials.py``.
+"""
 
 import os
 import re
@@ -24,14 +27,18 @@ def program(text):
 
 PAGES = {
     p.name: p
-    for p in sorted(DOCS.glob("*.md"), reverse=True)
+    for p in sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")], reverse=True)
     if _BLOCK.search(p.read_text("utf-8"))
 }
+#: What a page needs that not every environment for tests has.
+NEEDS = {"onnx.md": ("jax2onnx", "onnxruntime")}
 
 
 @pytest.mark.sampled(every=99, of=lambda p: p["name"] != "start.md")
 @pytest.mark.parametrize("name", PAGES)
 def test_the_code_of_a_page_runs(name, tmp_path):
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package)
     script = tmp_path / f"{name}.py"
     script.write_text(program(PAGES[name].read_text("utf-8")), "utf-8")
     # By the launcher: a page may say `import torch`.
@@ -90,4 +97,13 @@ def test_readme_is_read_in_a_minute():
 
 def test_every_page_has_a_place_in_the_site():
     nav = (ROOT / "zensical.toml").read_text("utf-8")
-    assert [p.name for p in sorted(DOCS.glob("*.md")) if f'"docs/{p.name}"' not in nav] == []
+    pages = [
+        p for folder in (".", "how-to", "tutorials") for p in sorted((DOCS / folder).glob("*.md"))
+    ]
+    assert [p.name for p in pages if f'"{p.relative_to(ROOT)}"' not in nav] == []
+
+
+@pytest.mark.parametrize("folder", ["how-to", "tutorials"])
+def test_a_page_is_read_in_five_minutes(folder):
+    long = [p.name for p in (DOCS / folder).glob("*.md") if p.read_text("utf-8").count("\n") > 80]
+    assert long == []

@@ -182,6 +182,26 @@ def test_what_was_meant_by_a_name(ask, meant):
             "relu(input, inplace=False)",
         ),
         (lambda x: torchlike.einsum(eq="a"), "eq", None, "einsum(equation, *operands)"),
+        (
+            lambda x: x.sort(dims=0),
+            "dims",
+            "dim",
+            "sort(input, dim=-1, descending=False, *, stable=False, out=None)",
+        ),
+        (
+            lambda x: torchlike.zeros(2, dtyp=torchlike.int32),
+            "dtyp",
+            "dtype",
+            "zeros(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, "
+            "pin_memory=False)",
+        ),
+        (
+            lambda x: torchlike.zeros_like(x, shape=2),
+            "shape",
+            None,
+            "zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, "
+            "pin_memory=False, memory_format=None)",
+        ),
     ],
     ids=[
         "an op",
@@ -189,6 +209,9 @@ def test_what_was_meant_by_a_name(ask, meant):
         "a function",
         "one around an op",
         "any number",
+        "arguments taken by hand",
+        "sizes",
+        "like another tensor",
     ],
 )
 def test_an_unknown_argument_is_told_with_the_signature(call, key, meant, signature):

@@ -42,9 +42,9 @@ def skeleton(name: str, folder: str) -> str:
 def with_imports(source: str) -> str:
     """Add to a family's file the imports of the names which the skeleton uses."""
     for module, name in (("registry", "op"), ("schema", "Input")):
-        line = re.search(rf"^from torchlike\._dispatch\.{module} import (.*)$", source, re.M)
+        line = re.search(rf"^from torchlike\._core\.dispatch\.{module} import (.*)$", source, re.M)
         if line is None:
-            raise SystemExit(f"the family's file does not import {name} from _dispatch.{module}")
+            raise SystemExit(f"the family's file does not import {name} from dispatch.{module}")
         names = sorted({*line[1].split(", "), name}, key=str.casefold)
         source = source.replace(
             line[0], f"from torchlike._core.dispatch.{module} import {', '.join(names)}"

@@ -65,6 +65,8 @@ from torchlike._compat import print_settings as _tensor_str
 from torchlike._compat import return_types as return_types
 from torchlike._compat import torch_version as torch_version
 from torchlike._compat import types as types
+from torchlike._compat.archives import PyTorchFileReader as PyTorchFileReader
+from torchlike._compat.archives import PyTorchFileWriter as PyTorchFileWriter
 from torchlike._compat.devices import cpu as cpu
 from torchlike._compat.devices import mps as mps
 from torchlike._compat.devices import mtia as mtia
@@ -191,8 +193,6 @@ from torchlike.random import set_rng_state as set_rng_state
 from torchlike.random.cuda.cards import set_card as set_card
 from torchlike.serialization import load as load
 from torchlike.serialization import save as save
-from torchlike.serialization.archives import PyTorchFileReader as PyTorchFileReader
-from torchlike.serialization.archives import PyTorchFileWriter as PyTorchFileWriter
 from torchlike.tensor import from_jax as from_jax
 
 newaxis: None
@@ -903,7 +903,7 @@ def argmin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
     """Return the index of the minimum (first of ties; of the flattened tensor without ``dim``),
 int64."""
 
-def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Any:
     """Return the indices that sort, as ``argsort(input, dim=-1, descending=False, *,
 stable=False)``."""
 
@@ -2497,7 +2497,7 @@ a dim out of range, NotImplementedError for integers without ``dtype``."""
 def solve(*args: Any, **kwargs: Any) -> Any:
     """Raise RuntimeError naming ``linalg.solve``: removed from PyTorch."""
 
-def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Any:
     """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
 named pair."""
 

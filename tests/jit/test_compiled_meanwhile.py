@@ -386,3 +386,25 @@ def test_the_calling_thread_builds_no_program(monkeypatch):
     eager_calls(f, torch.ones(3), n=2)
     f._warm_up._pending(f._cache.latest_key)[0]._compilation.result()
     assert threads == [False]
+
+
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.parametrize(("every", "programs_made"), [(1, 1), (2, 2)])
+def test_gradients_that_are_none_again_at_later_calls(every, programs_made):
+    """As where the script steps and zeroes outside: from the second on they get a program."""
+    weight = torch.ones(5, requires_grad=True)
+
+    @torch.compile
+    def learn(x):
+        long(x * weight).sum().backward()
+
+    eager, expected = [], torch.autograd.grad(long(torch.ones(5) * weight).sum(), weight)[0]
+    for i in range(24):
+        learn(torch.ones(5))
+        eager.append(learn.ran_eagerly)
+        calls = i % every + 1
+        torch.testing.assert_close(weight.grad, calls * expected)
+        if calls == every:
+            weight.grad = None
+    assert (eager[0], eager[-4:]) == (True, [False] * 4)
+    assert learn.compiles <= programs_made + 1  # one is put off

@@ -363,6 +363,21 @@ def test_a_modules_and_a_wrapped_functions_arguments_have_their_names(caplog):
     assert ["`input`" in reasons(caplog)[0], "`x`" in reasons(caplog)[1]] == [True, True]
 
 
+def test_explain_shows_the_attributes_of_modules_that_code_names():
+    class Repeated(torch.nn.Linear):
+        def forward(self, x):
+            for _ in range(self.turns):
+                x = super().forward(x)
+            return x
+
+    layer = Repeated(2, 2)
+    layer.turns, layer.unnamed = 3, 4
+    found = torch.jit.explain(torch.jit(layer))(torch.ones(1, 2))
+    values = dict(zip(found.guards, found.guard_values, strict=True))
+    assert values["Repeated.turns"] == "3"
+    assert not {"Repeated.unnamed", "Repeated.in_features"} & values.keys()
+
+
 def test_explain_names_arguments_and_shows_values_and_times():
     @torch.jit
     def f(x, cache, *rest, lr=0.1, **more):

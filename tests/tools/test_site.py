@@ -27,6 +27,11 @@ def test_pages_of_the_reference_have_every_name():
         for path in pages
         if path != "reference/index.md"
     )
+    page = pages["reference/differs.md"]
+    assert "- [`topk`](torchlike.md#topk): " in page
+    assert "[`Optimizer.load_state_dict`](torchlike.optim.md#optimizer): copies the tensors" in page
+    assert "(../docs/protocols.md#differs-from-pytorch)" in page
+    assert page.count("[`topk`]") == 1  # the method says the same
 
 
 def test_links_to_what_the_site_has_not_are_text(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from torchlike._compat.help import signatures
+from torchlike._compat.help import docstrings, signatures
 from torchlike._compat.unsupported import GAPS
 from torchlike._core import dtypes
 from torchlike._core.dispatch.spec import OpSpec
@@ -73,15 +73,6 @@ def _evaluates(spec: OpSpec, shape: tuple[int, ...], dtype: str, defaults: list[
     return True
 
 
-def _differs(doc: str) -> str:
-    """Return the paragraph "Differs from PyTorch" of a docstring, on one line."""
-    marker = "Differs from PyTorch"
-    if marker not in doc:
-        return ""
-    text = doc.split(marker, 1)[1].lstrip(":\n -").split("\n\n")[0]
-    return " ".join(text.split()).replace("|", "\\|")
-
-
 def _row(name: str, function: Any, spaces: list[str], methods: set[str]) -> str:
     spec = getattr(function, "spec", None)
     signature = signatures.of(function)
@@ -100,7 +91,7 @@ def _row(name: str, function: Any, spaces: list[str], methods: set[str]) -> str:
         "yes" if has_out else "",
         gradient,
         "" if spec is None else accepted_dtypes(spec),
-        _differs(signature.doc),
+        docstrings.difference(signature.doc).replace("|", "\\|"),
     )
     return "| " + " | ".join(cells) + " |"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 #: Words that a reader searches for, and a page that has to be among what is found.
 SEARCHES = {
-    "dropout seed": "docs/what-it-does/",
-    "recompile": "docs/changing-shapes/",
-    "onnx": "docs/protocols/",
+    "dropout seed": "docs/how-to/random-numbers/",
+    "recompile": "docs/how-to/recompiles/",
+    "onnx": "docs/how-to/onnx/",
     "TL1001": "docs/errors/TL1001/",
     "cumsum": "reference/torchlike/",
 }

@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from tools.site import differences
 from torchlike._compat.help import signatures
 
 #: The modules whose names users write. `Tensor` has a page of its own.
@@ -110,13 +111,13 @@ def pages() -> dict[str, str]:
     """Return the Markdown of every page, by its path in the site."""
     made = {f"reference/{path}.md": _page(path) for path in MODULES}
     made["reference/torchlike.Tensor.md"] = _tensor()
+    made["reference/differs.md"] = differences.page(_listed(), _escaped)
     modules = [*MODULES[:1], "torchlike.Tensor", *MODULES[1:]]
     lines = [f"- [`{path}`]({path}.md): {_first_line(path)}" for path in modules]
     made["reference/index.md"] = (
         "# Reference\n\nEvery public name, as its own documentation has it. "
-        "Where a name differs from PyTorch's, its text ends with what differs.\n\n"
-        + "\n".join(lines)
-        + "\n"
+        "Where a name differs from PyTorch's, its text ends with what differs: "
+        "[all of it on one page](differs.md).\n\n" + "\n".join(lines) + "\n"
     )
     return made
 
@@ -137,15 +138,33 @@ def _page(path: str) -> str:
 def _tensor() -> str:
     tensor = importlib.import_module("torchlike").Tensor
     parts = ["# torchlike.Tensor", prose(inspect.getdoc(tensor) or "")]
+    for name, value in _members(tensor):
+        if isinstance(value, property):
+            parts.append(f"## {name}\n\n{prose(inspect.getdoc(value) or '')}")
+        else:
+            parts.append(entry(name, value))
+    return "\n\n".join(parts) + "\n"
+
+
+def _members(tensor: type) -> Iterator[tuple[str, Any]]:
+    """Yield the properties and methods of a tensor, by name."""
     for name in sorted(dir(tensor)):
         value = inspect.getattr_static(tensor, name, None)
         if name.startswith("_") or value is None:
             continue
         if isinstance(value, property):
-            parts.append(f"## {name}\n\n{prose(inspect.getdoc(value) or '')}")
+            yield name, value
         elif callable(getattr(tensor, name)):
-            parts.append(entry(name, getattr(tensor, name)))
-    return "\n\n".join(parts) + "\n"
+            yield name, getattr(tensor, name)
+
+
+def _listed() -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Return every page's names; a tensor's come last, for most are functions' too."""
+    found = [(path, list(names(importlib.import_module(path)))) for path in MODULES]
+    return [
+        *found,
+        ("torchlike.Tensor", list(_members(importlib.import_module("torchlike").Tensor))),
+    ]
 
 
 def entry(name: str, value: Any) -> str:

@@ -300,7 +300,7 @@ int64."""
         """Return the index of the minimum (first of ties; of the flattened tensor without ``dim``),
 int64."""
 
-    def argsort(self, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+    def argsort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Any:
         """Return the indices that sort, as ``argsort(input, dim=-1, descending=False, *,
 stable=False)``."""
 
@@ -1627,7 +1627,7 @@ a dim out of range, NotImplementedError for integers without ``dtype``."""
     def solve(self, *args: Any, **kwargs: Any) -> Any:
         """Raise RuntimeError naming ``linalg.solve``: removed from PyTorch."""
 
-    def sort(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Any:
         """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
 named pair."""
 

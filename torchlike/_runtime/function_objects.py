@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def copy_of(function: FunctionType, name: str) -> FunctionType:
@@ -55,3 +58,14 @@ def name_of(function: Any) -> str:
     """Return the name under which a public function has its rule: aliases have that of their
     original."""
     return getattr(first_of(function), "__name__", "")
+
+
+def signed_as(example: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Decorate a function that takes its arguments by hand to tell what it takes: what ``example``
+    does."""
+
+    def signed(function: _Function) -> _Function:
+        function.__signature__ = inspect.signature(example)  # type: ignore[attr-defined]
+        return function
+
+    return signed

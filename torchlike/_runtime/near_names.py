@@ -58,15 +58,15 @@ def tell_signature(error: Exception, fn: Callable[..., object], unknown: Set[str
     key = rest.partition("'")[0]
     if not said or key not in unknown or name.rpartition(".")[2] != fn.__name__:
         return
-    signature = inspect.signature(fn).parameters
-    kinds = {p.kind for p in signature.values()}
-    if kinds >= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
-        return
     told = [
-        p for p in signature.values() if p.kind is not p.VAR_KEYWORD and not p.name.startswith("_")
+        p
+        for p in inspect.signature(fn).parameters.values()
+        if p.kind is not p.VAR_KEYWORD and not p.name.startswith("_") and p.name != "args"
     ]
+    if not told:  # a definition that takes them by hand
+        return
     names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in told]
     positional = sum(p.kind is not p.KEYWORD_ONLY for p in told)
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
+    if any(p.kind is p.VAR_POSITIONAL for p in told):
         positional = -1  # what comes behind it needs no star of its own
     error.args = unknown_argument(name, key, names, [p.default for p in told], positional).args

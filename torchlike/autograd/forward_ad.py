@@ -24,6 +24,15 @@ from torchlike._extensions.boxes import Dual
 from torchlike.autograd.dual_storage import DualStorage
 from torchlike.tensor import Tensor, wrap
 
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
+
 _NAME = "forward_ad"
 
 

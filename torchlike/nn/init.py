@@ -28,6 +28,35 @@ from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.utils import new_tensor
 from torchlike.tensor import Tensor
 
+__all__ = [
+    "calculate_gain",
+    "constant",
+    "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
+    "eye_",
+    "kaiming_normal",
+    "kaiming_normal_",
+    "kaiming_uniform",
+    "kaiming_uniform_",
+    "normal",
+    "normal_",
+    "ones_",
+    "orthogonal",
+    "orthogonal_",
+    "sparse",
+    "sparse_",
+    "trunc_normal_",
+    "uniform",
+    "uniform_",
+    "xavier_normal",
+    "xavier_normal_",
+    "xavier_uniform",
+    "xavier_uniform_",
+    "zeros_",
+]
+
 _LINEAR_TEXT = """
 linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d sigmoid
 """

@@ -27,6 +27,8 @@ from torchlike.serialization.stablehlo.artifact import Unexportable
 from torchlike.serialization.stablehlo.loaded import state_of
 from torchlike.tensor import Tensor
 
+__all__ = ["ONNXProgram", "export", "is_in_onnx_export"]
+
 #: Arguments of PyTorch's exporter that choose between ways it has and this one has not.
 _WITHOUT_EFFECT_TEXT = """
 artifacts_dir autograd_inlining do_constant_folding dump_exported_program dynamo export_params

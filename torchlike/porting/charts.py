@@ -26,7 +26,7 @@ _COLOURS = (
     "light-dark(#a1284f, #f07a9d)",
     "light-dark(#6b6b1e, #c9c96a)",
 )
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _ABOVE, _BELOW = 900, 280, 84, 14, 10, 44
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _ABOVE, _BELOW = 900, 280, 84, 30, 10, 44
 
 
 @dataclass(frozen=True)

@@ -66,18 +66,21 @@ def write_sweep(
     """
     figure = _figure(2 + 5 * len(curves), 4.2)
     names = list(dict.fromkeys(row for rows in curves.values() for row in rows))
-    several = figure.subplots(1, len(curves), squeeze=False)[0]
+    several = figure.subplots(1, len(curves), squeeze=False, sharey=True)[0]
+    sizes = sorted({p[0] for rows in curves.values() for points in rows.values() for p in points})
     for axes, (mode, rows) in zip(several, curves.items(), strict=True):
         for row, points in rows.items():
-            sizes, times, spreads = zip(*points, strict=True)
+            across, times, spreads = zip(*points, strict=True)
             colour = f"C{names.index(row)}"
-            axes.plot(sizes, times, marker="o", markersize=3, label=row, color=colour)
+            axes.plot(across, times, marker="o", markersize=3, label=row, color=colour)
             low = [t * (1 - s) for t, s in zip(times, spreads, strict=True)]
             high = [t * (1 + s) for t, s in zip(times, spreads, strict=True)]
-            axes.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.set(title=mode, xlabel=size, ylabel="microseconds a call", yscale="log")
+            axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.set(title=mode, xlabel=size, yscale="log")
         axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes[:: -(-len(sizes) // 6)], minor=False)  # as many as have room
         axes.xaxis.set_major_formatter("{x:,g}")
+    several[0].set_ylabel("microseconds a call")
     figure.legend(*several[0].get_legend_handles_labels(), loc="outside right upper")
     _finish(figure, path, name, legends=False)
 

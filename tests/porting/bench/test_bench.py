@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import torchlike as torch
-from torchlike.porting.bench import command
+from torchlike.porting.bench import candidates, command, on_torchlike
 from torchlike.porting.bench.report import BenchReport, notes
 from torchlike.porting.bench.turns import BenchRow, measure
 from torchlike.porting.bench.workbench import RemoteWorkbench, WorkerError
@@ -175,3 +175,13 @@ def test_the_command_times_in_processes_of_their_own(tmp_path, monkeypatch):
     code, said = run("lambda x: x", rounds=1)
     assert code == 2
     assert "x has no shape: the parameters are x; give --shape NAME=2,3" in said
+
+
+def test_gradients_by_hand_do_not_follow_from_constants():
+    """XLA would compute them when it compiles, as those of what is linear."""
+    x = torch.ones(3, 4, requires_grad=True)
+    run, arguments = on_torchlike._by_hand(lambda x: x.cumsum(-1), [x], candidates.GRADIENTS)
+    program = jax.make_jaxpr(run)(*arguments)
+    (call,) = program.eqns
+    assert program.consts == call.params["jaxpr"].consts == []
+    assert program.jaxpr.invars[0] in call.invars  # the weights

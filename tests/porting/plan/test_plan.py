@@ -98,6 +98,15 @@ def test_parameters_are_sharded():
     assert by_name.inputs["parameters"] == parameters - 4 * 256 * 64 // 2
 
 
+def test_names_are_those_in_the_module_that_the_step_uses():
+    larger = nn.Sequential(*[nn.Linear(2, 2) for _ in range(30)])  # alive, and no part of it
+    step, x, y, model = training(width=8)
+    names = [leaf.name for leaf in captured(step, (x, y), {}, "cpu").leaves]
+    assert set(dict(model.named_parameters())) <= set(names)
+    assert "exp_avg of 1.fc1.weight" in names
+    assert len(larger) == 30
+
+
 @needs_tpu
 def test_rows_that_a_sparsecore_fetches():
     """Their program has what jaxlib cannot read; JAX's own ``as_text`` of it raises."""

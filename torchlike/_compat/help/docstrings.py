@@ -26,6 +26,8 @@ _REFUSED = "Not supported: "
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`(])")
 #: An error in the prose of a description: ``IndexError for a dimension out of range``.
 _ERROR = re.compile(r"(\w+Error) ((?:for|unless|when|where|if|as|outside|under) .+)", re.DOTALL)
+#: A paragraph, of its own or in the description.
+_DIFFERENCE = re.compile(r"Differs from PyTorch[:.]?\s*(?:-+\n\s*)?(.*?)(?:\n\s*\n|\Z)", re.DOTALL)
 _CLAUSES = re.compile(r"[;,] (?=\w+Error (?:for|unless|when|where|if|as|outside|under) )")
 
 
@@ -41,6 +43,13 @@ def _examples() -> dict[str, str]:
 
 def _file(name: str) -> str:
     return Path(__file__).with_name(name).read_text("utf-8")
+
+
+def difference(doc: str) -> str:
+    """Return what a docstring says under "Differs from PyTorch", on one line; "" where it says
+    nothing of the kind."""
+    found = _DIFFERENCE.search(doc)
+    return " ".join(found.group(1).split()) if found else ""
 
 
 def text(function: Callable[..., Any], description: str) -> str:

@@ -147,9 +147,11 @@ class CapturedProgram:
 
     @property
     def guarded_values(self) -> list[tuple[str, str]]:
-        """The plain Python values among the guards: their names, and what they were."""
-        found = self._program.guards.of(ValueGuard)
-        return [(guard.label, describe(guard.before())) for guard in found]
+        """The plain Python values among the guards, modules' attributes among them: their names,
+        and what they were."""
+        guards = self._program.guards
+        found = [(guard.label, describe(guard.before())) for guard in guards.of(ValueGuard)]
+        return found + [value for guard in guards.of(ModuleGuard) for value in guard.values]
 
     @property
     def static_arguments(self) -> dict[str, str]:

@@ -275,12 +275,13 @@ class _Calls:
       unknown: how many there were since the last trace, and why they need another program than the
         call before, whose key stands beside.
       in_vain: whether no program of theirs can be kept for later calls.
+      was_first: whether one has left gradients where it found none: others that do recur.
     """
 
     def __init__(self) -> None:
         self.unknown = 0
         self.reason: tuple[str, Any] = "", None
-        self.in_vain = False
+        self.in_vain = self.was_first = False
         self.pending: list[Pending] = []
 
 
@@ -423,7 +424,9 @@ class WarmUp:
         capture.undo_python()
         asked = self._keys.setdefault(call.key, _Calls())
         made = asked.unknown = asked.unknown or 1
-        if not draft.cacheable or (self.calls is None and run.results.leaves_first_gradients):
+        is_first = run.results.leaves_first_gradients and not asked.was_first
+        asked.was_first |= is_first
+        if not draft.cacheable or (self.calls is None and is_first):
             return True  # the next call is another program's
         inputs = draft.placeholders(call.tensors, drawn, draft.numbers_of(call.leaves))
         self._cache.latest_key = key

@@ -56,6 +56,17 @@ class ModuleGuard(Guard):
             return f"requires_grad of {label} changed: {was[1]} → {became[1]}"
         return f"{label} was bound to another object"
 
+    @property
+    def values(self) -> list[tuple[str, str]]:
+        """The plain values that code of the user's names: their names, and what they were."""
+        kind = type(self.module).__name__
+        unnamed = library_names(type(self.module)) - (self.names or frozenset())
+        return [
+            (f"{kind}.{name}", _shown(entry))
+            for name, entry in self.before.items()
+            if _is_of_value(entry) and name not in unnamed
+        ]
+
     def _newly_bound(self) -> str | None:
         """Return the name of a slot of the module that some program has begun to bind; None where
         there is none."""
@@ -178,6 +189,11 @@ def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> d
 def _is_of_tensor(entry: Any) -> bool:
     """Return whether an entry of the result of `_plain` stands for a tensor or a submodule."""
     return isinstance(entry, tuple) and isinstance(entry[0], int)
+
+
+def _is_of_value(entry: Any) -> bool:
+    """Return whether an entry of the result of `_plain` stands for a plain value."""
+    return isinstance(entry, tuple) and isinstance(entry[0], str) and isinstance(entry[1], str)
 
 
 def _shown(entry: Any) -> str:

@@ -16,6 +16,7 @@ from torchlike._ops.checks import real_only
 from torchlike._ops.outputs import write_out
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike._runtime import targets
+from torchlike._runtime.function_objects import signed_as
 from torchlike.tensor import Tensor
 
 #: Whose order is that of 32-bit integers.
@@ -121,7 +122,18 @@ def _sort_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return found["dim"], found["descending"]
 
 
+def _as_sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool = False,
+    out: Any = None,
+) -> Any: ...
+
+
 @composite()
+@signed_as(_as_sort)
 def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
     named pair.
@@ -150,6 +162,7 @@ def argsort_op(input: Input, dim: Int, descending: Bool):
 
 
 @composite()
+@signed_as(_as_sort)
 def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
     """Return the indices that sort, as ``argsort(input, dim=-1, descending=False, *,
     stable=False)``."""

@@ -18,6 +18,17 @@ from torchlike._ops.shape.joining import cat
 from torchlike._runtime import x64
 from torchlike.tensor import Tensor, wrap
 
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
 _UNKNOWN_LENGTHS = "packing outside the jitted function"
 
 

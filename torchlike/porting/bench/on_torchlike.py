@@ -121,7 +121,8 @@ def _by_hand(
         for x in made
     ]
 
-    def gradients(*args: Any) -> Any:
+    # An argument: XLA would compute what follows from constants when it compiles.
+    def gradients(weights: list[jax.Array], *args: Any) -> Any:
         def of_wanted(*leaves: Any) -> Any:
             given = list(args)
             for i, leaf in zip(wanted, leaves, strict=True):
@@ -130,7 +131,7 @@ def _by_hand(
 
         return jax.vjp(of_wanted, *(args[i] for i in wanted))[1](weights)
 
-    return jax.jit(gradients, static_argnums=statics), arrays
+    return jax.jit(gradients, static_argnums=tuple(i + 1 for i in statics)), [weights, *arrays]
 
 
 def _digests(value: Any) -> list[Digest]:

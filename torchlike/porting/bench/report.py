@@ -174,14 +174,15 @@ def _write_page(report: BenchReport, path: Path) -> None:
             mark = f'<i style="background:{charts.colour(names.index(row.row))}"></i>'
             cells[len(row.sizes)] = mark + cells[len(row.sizes)]
             rows.append(cells)
-        parts.append(f"<h2>{escape(mode)}</h2>{html_table(rows, [*_headings(report), *_NUMBERS])}")
+        parts.append(f"<h2>{escape(mode)}</h2>")
         points = curves(report).get(mode)
         if points:
             series = [[(x, y) for x, y, _ in points.get(name, [])] for name in names]
             across = charts.Axis(next(iter(report.rows[0].sizes)), log=True)
             up = charts.Axis("microseconds a call", log=True)
             sizes = sorted({x for one in series for x, _ in one})
-            parts.append(charts.figure(mode, series, across, up, x_ticks=sizes))
+            parts.append(charts.figure(f"a call, {mode}", series, across, up, x_ticks=sizes))
+        parts.append(html_table(rows, [*_headings(report), *_NUMBERS]))
     about = html_table([[escape(name), escape(text)] for name, text in report.about.items()])
     body = (
         f"<h1>{escape(report.title)}</h1>{''.join(parts)}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -67,15 +68,32 @@ class Leaf:
 #: Cells of batches that a step fetches while it is captured: inputs like those it is given.
 fetched_cells: WeakSet[Storage] = WeakSet()
 
+#: The root of what no module holds.
+_NO_ROOT = -1
+
 #: How an input is sharded: gives a PartitionSpec, or None for replicated.
 Rule = Callable[[Leaf], PartitionSpec | None]
+
+
+class HeldCell(NamedTuple):
+    """What a cell is to the modules and optimizers that hold it."""
+
+    #: Its name, with ``{}`` for that of the parameter or buffer.
+    form: str
+    #: The name of the parameter or buffer in its root, and that root's number.
+    label: str
+    root: int
+    kind: str
+    module: str
 
 
 @dataclass
 class Names:
     """Who holds which cell: modules, optimizers, gradients."""
 
-    of_cell: dict[int, tuple[str, str, str, str]] = field(default_factory=dict)
+    of_cell: dict[int, HeldCell] = field(default_factory=dict)
+    #: The classes of the modules that are no others' children, the one of most modules first.
+    roots: list[str] = field(default_factory=list)
 
     @classmethod
     def collect(cls) -> Names:
@@ -86,57 +104,69 @@ class Names:
         modules = [x for x in alive if issubclass(type(x), Module) and "_modules" in vars(x)]
         inner = {id(child) for m in modules for child in m._modules.values()}
         roots = [m for m in modules if id(m) not in inner]
-        parameters: dict[int, str] = {}
+        parameters: dict[int, tuple[str, int]] = {}
         roots.sort(key=lambda m: -sum(1 for _ in m.modules()))
-        for n, root in enumerate(roots):
-            names._of_module(root, f"{type(root).__name__}." if n else "", parameters)
+        for root in roots:
+            names._of_module(root, parameters)
         for x in alive:
             if issubclass(type(x), Optimizer) and "state" in vars(x):
                 names._of_optimizer(x, parameters)
         return names
 
-    def _of_module(self, root: Module, prefix: str, parameters: dict[int, str]) -> None:
-        owners = dict(root.named_modules())
-        for name, p in root.named_parameters():
-            label = prefix + name
-            owner = type(owners.get(name.rpartition(".")[0], root)).__name__
-            self._add(p, label, "parameters", label, owner)
-            parameters.setdefault(id(p), label)
-            if p.grad is not None:
-                self._add(p.grad, f"gradient of {label}", "gradients", label, owner)
-        for name, b in root.named_buffers():
-            self._add(b, prefix + name, "buffers", "", "")
+    def told(self, cells: Iterable[Any]) -> dict[int, tuple[str, str, str, str]]:
+        """Return of each of a program's cells that is known its name, kind, parameter and module's
+        class. Names are those in the module that most of the cells are of; others, which may only
+        be alive, put their class before."""
+        found = {id(cell): self.of_cell[id(cell)] for cell in cells if id(cell) in self.of_cell}
+        roots = (held.root for held in found.values() if held.root != _NO_ROOT)
+        most = Counter(roots).most_common(1)
+        told = {}
+        for key, held in found.items():
+            is_main = not most or held.root in (most[0][0], _NO_ROOT)
+            label = held.label if is_main else f"{self.roots[held.root]}.{held.label}"
+            of = "" if held.kind == "buffers" else label
+            told[key] = held.form.replace("{}", label), held.kind, of, held.module
+        return told
 
-    def _of_optimizer(self, optimizer: Any, parameters: dict[int, str]) -> None:
+    def _of_module(self, root: Module, parameters: dict[int, tuple[str, int]]) -> None:
+        owners, n = dict(root.named_modules()), len(self.roots)
+        self.roots.append(type(root).__name__)
+        for label, p in root.named_parameters():
+            owner = type(owners.get(label.rpartition(".")[0], root)).__name__
+            self._add(p, HeldCell("{}", label, n, "parameters", owner))
+            parameters.setdefault(id(p), (label, n))
+            if p.grad is not None:
+                self._add(p.grad, HeldCell("gradient of {}", label, n, "gradients", owner))
+        for label, b in root.named_buffers():
+            self._add(b, HeldCell("{}", label, n, "buffers", ""))
+
+    def _of_optimizer(self, optimizer: Any, parameters: dict[int, tuple[str, int]]) -> None:
         for p, state in optimizer.state.items():
-            label = parameters.get(id(p), "a parameter")
+            label, root = parameters.get(id(p), ("a parameter", _NO_ROOT))
             leaves, _ = flatten(state if isinstance(state, Mapping) else {"state": state})
             keys = list(state) if isinstance(state, Mapping) else ["state"]
             for i, value in enumerate(leaves):
                 if isinstance(value, Tensor):
                     key = keys[i] if len(keys) == len(leaves) else "state"
-                    self._add(value, f"{key} of {label}", "optimizer state", label, "")
+                    self._add(value, HeldCell(f"{key} of {{}}", label, root, "optimizer state", ""))
 
-    def _add(self, t: Tensor, name: str, kind: str, of: str, module: str) -> None:
-        self.of_cell.setdefault(id(t._storage), (name, kind, of, module))
+    def _add(self, t: Tensor, held: HeldCell) -> None:
+        self.of_cell.setdefault(id(t._storage), held)
 
 
 def leaves_of(program: CapturedProgram, names: Names) -> list[Leaf]:
     """Return the inputs of a captured program, in its order."""
     found = []
-    for aval, source in zip(program.avals, program.sources, strict=True):
-        storage = None
-        if isinstance(source, FixedCell):
-            storage = source.storage
-        elif isinstance(source, SlotCell):
-            storage = _storage_in(source.slot)
+    storages = [_storage_of(source) for source in program.sources]
+    told = names.told(storages)
+    for aval, source, storage in zip(program.avals, program.sources, storages, strict=True):
         name, kind, of, module = "a tensor", "other state", "", ""
         if isinstance(source, ArgumentCell):
             name, kind = f"argument {source.position}", "batch"
         elif isinstance(source, PerCallValue):
             name, kind = f"draw {source.index}", "random numbers"
-        elif storage is not None and id(storage) in names.of_cell:
-            name, kind, of, module = names.of_cell[id(storage)]
+        elif id(storage) in told:
+            name, kind, of, module = told[id(storage)]
         elif storage is not None and storage in fetched_cells:
             name, kind = "a batch fetched by the step", "batch"
         elif isinstance(source, SlotCell):
@@ -146,6 +176,13 @@ def leaves_of(program: CapturedProgram, names: Names) -> list[Leaf]:
         spec = storage.sharding.spec if isinstance(storage, PlacedStorage) else None
         found.append(Leaf(name, kind, tuple(aval.shape), aval.dtype, of, module, spec))
     return found
+
+
+def _storage_of(source: Any) -> Any:
+    """Return the cell that an input is of; None where it is of none."""
+    if isinstance(source, FixedCell):
+        return source.storage
+    return _storage_in(source.slot) if isinstance(source, SlotCell) else None
 
 
 def _storage_in(slot: Any) -> Any:

@@ -13,11 +13,11 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import torchlike
+from torchlike._compat.help.docstrings import difference
 from torchlike._core.dispatch.argument_names import SYNONYMS
 from torchlike._runtime.homes import home
 from torchlike.porting.hints import instead
 
-_DIFFERS = re.compile(r"Differs from PyTorch[:.]?\s*(?:-+\n\s*)?(.*?)(?:\n\s*\n|\Z)", re.DOTALL)
 _REFUSED = "Not supported: "
 #: Attributes that Python gives to everything.
 _PYTHONS = re.compile(r"__\w+__")
@@ -121,9 +121,8 @@ def _judged(found: Any) -> Fact:
     refusal = _only_raises(found)
     if refusal is not None:
         return Fact("missing", refusal, found)
-    differs = _DIFFERS.search(doc)
-    if differs:
-        said = " ".join(differs.group(1).split())
+    said = difference(doc)
+    if said:
         return Fact("differs", re.split(r"(?<=\.)\s", said, maxsplit=1)[0], found)
     return Fact("supported", "", found)
 

@@ -34,11 +34,11 @@ SHAPES: tuple[tuple[int, ...], ...] = (
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
 
 
-def shapes(dims: Sequence[int] = (0, 1, 2, 3), zero: bool = True) -> Any:
+def shapes(dims: int | Sequence[int] = (0, 1, 2, 3), zero: bool = True) -> Any:
     """Return a strategy for shapes of the pool with so many dimensions.
 
     Args:
-      dims: the numbers of dimensions.
+      dims: the number of dimensions, or several.
       zero: whether sizes of zero are among them.
 
     Returns:
@@ -56,9 +56,10 @@ def shapes(dims: Sequence[int] = (0, 1, 2, 3), zero: bool = True) -> Any:
       ...     assert len(shape) == 2 and 0 not in shape
       >>> check()
     """
-    found = [s for s in SHAPES if len(s) in dims and (zero or 0 not in s)]
+    counts = (dims,) if isinstance(dims, int) else tuple(dims)
+    found = [s for s in SHAPES if len(s) in counts and (zero or 0 not in s)]
     if not found:
-        raise ValueError(f"no shape of the pool has {tuple(dims)} dimensions: give 0 to 3")
+        raise ValueError(f"no shape of the pool has {counts} dimensions: give 0 to 3")
     return st.sampled_from(found)
 
 
