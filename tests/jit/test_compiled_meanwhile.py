@@ -95,6 +95,40 @@ def test_a_function_that_turns_out_small_is_compiled_at_the_second_call(wrap, mo
     assert eager_calls(wrap(long), torch.ones(3), n=3) == [True, False, False]
 
 
+class Cache:
+    """State that a first call may make, and others for each generation."""
+
+    def __init__(self, held=None):
+        self.held, self.at = held, torch.zeros(1, dtype=torch.int64)
+
+    def update(self, x):
+        if self.held is None:
+            self.held = torch.zeros(8)
+        self.held.index_copy_(0, self.at, x)
+        self.at += 1
+        return self.held
+
+
+def decode(x, cache):
+    return long(cache.update(x)).sum()
+
+
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.parametrize("lazily", [True, False])
+def test_fresh_objects_share_what_is_being_compiled(lazily):
+    f = torch.compile(decode)
+    for i in range(4):
+        ours, theirs = (Cache(None if lazily else torch.zeros(8)) for _ in range(2))
+        for k in range(3):
+            x = torch.full((1,), float(i + k))
+            assert f(x, ours).item() == pytest.approx(decode(x, theirs).item(), rel=1e-5)
+            assert ours.held.tolist() == theirs.held.tolist()
+            assert ours.at.tolist() == theirs.at.tolist()
+    # For objects that have their state, and for those that make it or the first, as itself.
+    assert f.compiles == 2
+    assert not f.ran_eagerly
+
+
 def trained(wrap, steps=8):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.3), nn.Tanh(), nn.Linear(6, 2))

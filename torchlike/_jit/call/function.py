@@ -289,7 +289,7 @@ class JitFunction:
                     except CheckFailed:
                         return self._call_plainly(args, kwargs)
         call = Call(whole, tensors, leaves, structure, traced)
-        if self._cache.opens(whole, self._opened):
+        if self._cache.opens(whole, self._opened, self._warm_up):
             return self._call_again(args, kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
@@ -357,6 +357,7 @@ class JitFunction:
         except PutOff as why:
             if why.is_large and self._warm_up is not None:
                 self._warm_up.put_off(call)
+                return None, functools.partial(self._call_watched, self._opened.watch(call.leaves))
             return None, self._call_warming
         except Grows:
             self._cache.note_growing(call.key)
@@ -592,6 +593,16 @@ class JitFunction:
             return self._fn(*args, **kwargs)
         finally:
             modes.current.warming, first_calls.thread.counts = False, counts
+
+    def _call_watched(
+        self, take_apart: Callable[[], bool], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a call eagerly whose trace did not come to its end, and take those of its arguments
+        apart in which it makes state: later calls are given others."""
+        try:
+            return self._call_warming(args, kwargs)
+        finally:
+            take_apart()
 
     def _call_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call once more, whose arguments are taken apart in another way now."""

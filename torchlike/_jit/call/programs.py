@@ -9,7 +9,7 @@ import functools
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -80,21 +80,24 @@ class ProgramCache:
             if not self.programs[oldest_key]:
                 del self.programs[oldest_key]
 
-    def opens(self, key: Any, opened: Opened) -> bool:
+    def opens(self, key: Any, opened: Opened, warm_up: WarmUp | None) -> bool:
         """Return whether objects of a call, which no program fits, are taken apart from now on: an
         earlier call was alike, but given others. Its program is forgotten. Or whether none are any
         more, which have ever other attributes."""
-        if key in self.programs:
+        met = () if warm_up is None else warm_up.met
+        if key in self.programs or key in met:
             return False
         if opened.classes and len({key[0] for key in self.programs}) >= MOST_FORMS:
             return opened.refuse()
         if all(type(leaf) is not ObjectKey for leaf in key[MODES_IN_KEY:]):
             return False
         alike = without_objects(key, MODES_IN_KEY)
-        for old in list(self.programs):
+        for old in [*self.programs, *met]:
             same = old[0] == key[0] and without_objects(old, MODES_IN_KEY) == alike
             if same and opened.add_other(old[MODES_IN_KEY:], key[MODES_IN_KEY:]):
-                del self.programs[old]
+                self.programs.pop(old, None)
+                if warm_up is not None:
+                    warm_up.forget(old)
                 return True
         return False
 
@@ -259,6 +262,11 @@ class Pending:
         record.calls += 1
         return True
 
+    def cancel(self) -> None:
+        """Build and compile nothing that is not begun yet."""
+        self._built.cancel()
+        self._compilation.cancel()
+
     def wait(self) -> Program:
         """Wait for the program, or raise what compiling it has raised."""
         began = time.perf_counter()
@@ -330,6 +338,17 @@ class WarmUp:
 
     def clear(self) -> None:
         self._keys.clear()
+
+    @property
+    def met(self) -> Collection[Any]:
+        """The keys of calls that no program fitted."""
+        return self._keys.keys()
+
+    def forget(self, key: Any) -> None:
+        """Compile nothing for calls with a key: there will be none."""
+        found = self._keys.pop(key, None)
+        for pending in () if found is None else found.pending:
+            pending.cancel()
 
     @property
     def is_active(self) -> bool:

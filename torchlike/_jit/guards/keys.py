@@ -392,6 +392,28 @@ class Opened:
             return self._add(found)
         return False
 
+    def watch(self, leaves: Sequence[Any]) -> Callable[[], bool]:
+        """Look at the objects among the arguments of a call that is to run eagerly; return what
+        takes those apart, once it has run, that have attributes then which were missing or None, or
+        lists that were empty, and returns whether there are new classes."""
+        before: dict[int, tuple[Any, set[Any]]] = {}
+
+        def look(x: Any) -> None:
+            if id(x) not in before and not isinstance(x, Tensor):
+                parts = parts_of(x)
+                before[id(x)] = x, _with_value(x, parts)
+                for part in parts.values():
+                    look(part)
+
+        def take_apart() -> bool:
+            made = {i for i, (x, had) in before.items() if _with_value(x, parts_of(x)) - had}
+            return bool(made) and self.add_changed(leaves, made)
+
+        with contextlib.suppress(RecursionError):  # too deep to be taken apart
+            for leaf in leaves:
+                look(leaf)
+        return take_apart
+
     def add_other(self, old: Iterable[Any], new: Iterable[Any]) -> bool:
         """Take apart the objects that are not the same in the keys of two calls that are alike but
         for them. Return whether there are new classes."""
@@ -422,6 +444,14 @@ class Opened:
             return False
         self.classes |= new
         return True
+
+
+def _with_value(x: Any, parts: dict[Any, Any]) -> set[Any]:
+    """Return the names of an object's attributes that are not None, of a list whether it has any
+    elements."""
+    if isinstance(x, list):
+        return {True} if x else set()
+    return set() if isinstance(x, (dict, tuple)) else {k for k, v in parts.items() if v is not None}
 
 
 def with_offset(signature: Any, offset: Any) -> Any:
