@@ -39,7 +39,8 @@ from torchlike._jit.call.tracer import (
 )
 from torchlike._jit.guards.keys import NoKey, Numbers, Opened, signature, static_key
 from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, write
-from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
+from torchlike._jit.program.generated_call import UNFIT
+from torchlike._jit.program.inline_cache import generate_inline_cache
 from torchlike._jit.program.program import WHY, Draft, Program, SharedOutside
 from torchlike._jit.trace.tail import split
 from torchlike._runtime import first_calls, late_checks, progress
@@ -234,10 +235,11 @@ class JitFunction:
             current["queue"].flush("a compiled function is called")
         latest = self._cache.latest
         if latest is not None and (recognize := latest.state.inline_cache):
-            tensors = recognize(args, kwargs, current)
-            if tensors is not None:
+            found = recognize(args, kwargs, current)
+            if found is not None:
+                tensors, numbers = found if latest.numbers else (found, ())
                 try:
-                    return self._run(latest, tensors, ())
+                    return self._run(latest, tensors, numbers)
                 except SharedOutside:
                     return self._call_sharing(args, kwargs)
                 except CheckFailed:
@@ -279,9 +281,10 @@ class JitFunction:
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
                 numbers = program.numbers_of(leaves) if program.numbers else ()
                 if numbers is not None:
-                    known = state.inline_cache is not None or program.numbers
-                    if not known and guard and not self._numbers.active:
-                        state.inline_cache = generate_inline_cache(program.guards, args, whole)
+                    if state.inline_cache is None and guard and not self._numbers.active:
+                        state.inline_cache = generate_inline_cache(
+                            program.guards, leaves, whole, program.numbers
+                        )
                     try:
                         return self._run(program, tensors, numbers)
                     except SharedOutside:

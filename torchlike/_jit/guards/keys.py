@@ -18,7 +18,7 @@ from torchlike._runtime.trees import leaf_counts, parts_of
 from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
-_BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
+BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
 
 
 class ObjectKey:
@@ -50,7 +50,7 @@ class NoKey(TypeError):
 def static_key(leaf: Any) -> Any:
     """Return the key of an argument that is no tensor; raise `NoKey` for a NumPy array."""
     kind = type(leaf)
-    if kind in _BY_VALUE:
+    if kind in BY_VALUE:
         return kind, leaf
     if kind is float:
         return kind, leaf.hex()  # 0.0 is not -0.0, and NaN is NaN
@@ -92,6 +92,8 @@ def static_key(leaf: Any) -> Any:
 PLAIN = None, None, False, True, Tensor, (), None
 #: How many parts a signature has.
 _PARTS = len(PLAIN) + 3
+#: Where the memory stands among them.
+_ALIAS = 6
 #: The fields of a tensor that has no history, hooks, base or attributes of its user's.
 _STORED = frozenset(("_storage", "_view"))
 
@@ -150,6 +152,11 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
         users,
         None if t._hooks is None else hooks_of(t),
     )
+
+
+def of_other_memory(signature: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the signature of such a tensor that shares memory with no earlier one."""
+    return (*signature[:_ALIAS], 0, *signature[_ALIAS + 1 :])
 
 
 def without_sizes(key: tuple[Any, ...], first: int) -> tuple[Any, ...]:
