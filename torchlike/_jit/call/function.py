@@ -360,7 +360,7 @@ class JitFunction:
         except PutOff as why:
             if why.is_large and self._warm_up is not None:
                 self._warm_up.put_off(call)
-                return None, functools.partial(self._call_watched, self._opened.watch(call.leaves))
+                return None, functools.partial(self._call_watched, call)
             return None, self._call_warming
         except Grows:
             self._cache.note_growing(call.key)
@@ -597,15 +597,15 @@ class JitFunction:
         finally:
             modes.current.warming, first_calls.thread.counts = False, counts
 
-    def _call_watched(
-        self, take_apart: Callable[[], bool], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Run a call eagerly whose trace did not come to its end, and take those of its arguments
-        apart in which it makes state: later calls are given others."""
+    def _call_watched(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call eagerly whose trace did not come to its end, and learn from it what the trace
+        would have told: in which of its arguments it makes state, and whether that grows."""
+        look_again = self._opened.watch(call.leaves)
         try:
             return self._call_warming(args, kwargs)
         finally:
-            take_apart()
+            if look_again() and self._fallback is not None and self._numbers.dynamic is not False:
+                self._cache.note_growing(call.key)
 
     def _call_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call once more, whose arguments are taken apart in another way now."""

@@ -335,9 +335,13 @@ class WarmUp:
         self._cache = cache
         self._recompiles = recompiles
         self._keys: dict[Any, _Calls] = {}
+        #: Keys without sizes of calls whose traces were ended: others are traced when they have
+        #: come twice.
+        self._large: set[Any] = set()
 
     def clear(self) -> None:
         self._keys.clear()
+        self._large.clear()
 
     @property
     def met(self) -> Collection[Any]:
@@ -382,7 +386,8 @@ class WarmUp:
         found = self.find(call)
         if found is not None:
             return self._take_pending(call.key, *found)
-        if self.calls is None and call.key not in self._keys:
+        is_new = call.key not in self._keys
+        if self.calls is None and is_new and _without_numbers(call.key) not in self._large:
             return ExecutionMode.COMPILED
         cache = self._cache
         before = cache.latest_key
@@ -455,7 +460,8 @@ class WarmUp:
 
     def put_off(self, call: Call) -> None:
         """Count a call whose trace has come to have too many operations: the next one like it is
-        traced to its end."""
+        traced to its end, and no other of another size before it has come again."""
+        self._large.add(_without_numbers(call.key))
         self._count(call.key, lambda: (self._cache.reason(call), self._cache.latest_key))
         self._cache.latest_key = call.key
 

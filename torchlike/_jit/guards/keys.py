@@ -402,24 +402,30 @@ class Opened:
     def watch(self, leaves: Sequence[Any]) -> Callable[[], bool]:
         """Look at the objects among the arguments of a call that is to run eagerly; return what
         takes those apart, once it has run, that have attributes then which were missing or None, or
-        lists that were empty, and returns whether there are new classes."""
-        before: dict[int, tuple[Any, set[Any]]] = {}
+        lists that were empty, and says whether any holds a tensor of another shape."""
+        before: dict[int, tuple[Any, dict[Any, Any]]] = {}
 
         def look(x: Any) -> None:
             if id(x) not in before and not isinstance(x, Tensor):
-                parts = parts_of(x)
-                before[id(x)] = x, _with_value(x, parts)
-                for part in parts.values():
+                before[id(x)] = x, _state(x)
+                for part in parts_of(x).values():
                     look(part)
 
-        def take_apart() -> bool:
-            made = {i for i, (x, had) in before.items() if _with_value(x, parts_of(x)) - had}
-            return bool(made) and self.add_changed(leaves, made)
+        def look_again() -> bool:
+            made, grows = set(), False
+            for i, (x, had) in before.items():
+                now = _state(x)
+                if now.keys() - had.keys():
+                    made.add(i)
+                grows |= any(k in now and now[k] != shape for k, shape in had.items())
+            if made:
+                self.add_changed(leaves, made)
+            return grows
 
         with contextlib.suppress(RecursionError):  # too deep to be taken apart
-            for leaf in leaves:
-                look(leaf)
-        return take_apart
+            for x in (*leaves, *getattr(leaves, "containers", ())):
+                look(x)
+        return look_again
 
     def add_other(self, old: Iterable[Any], new: Iterable[Any]) -> bool:
         """Take apart the objects that are not the same in the keys of two calls that are alike but
@@ -453,12 +459,15 @@ class Opened:
         return True
 
 
-def _with_value(x: Any, parts: dict[Any, Any]) -> set[Any]:
-    """Return the names of an object's attributes that are not None, of a list whether it has any
-    elements."""
+def _state(x: Any) -> dict[Any, Any]:
+    """Return the names of an object's attributes that are not None, and the shapes of those that
+    are tensors; of a list whether it has elements."""
     if isinstance(x, list):
-        return {True} if x else set()
-    return set() if isinstance(x, (dict, tuple)) else {k for k, v in parts.items() if v is not None}
+        return {True: None} if x else {}
+    if isinstance(x, (dict, tuple)):
+        return {}
+    held = parts_of(x).items()
+    return {k: v.shape if isinstance(v, Tensor) else None for k, v in held if v is not None}
 
 
 def with_offset(signature: Any, offset: Any) -> Any:
