@@ -476,11 +476,7 @@ class WarmUp:
         "eager"; "traced" and eager then; "compiled" now. ``reason``: why it needs another program
         than the call before, and that one's key.
         """
-        found = self._keys.get(key)
-        if found is None:
-            while len(self._keys) >= _MOST:
-                del self._keys[next(iter(self._keys))]
-            found = self._keys[key] = _Calls()
+        found = self._calls_with(key)
         if not found.unknown:
             found.reason = reason()
         found.unknown += 1
@@ -492,6 +488,22 @@ class WarmUp:
         if found.in_vain or found.unknown < min(_TRACED_AT, calls):
             return "eager"
         return "traced"
+
+    def count_untraced(self, key: Any) -> int:
+        """Count one more call of a kind of which none is traced to warm up; return how many there
+        were."""
+        found = self._calls_with(key)
+        found.unknown += 1
+        return found.unknown
+
+    def _calls_with(self, key: Any) -> _Calls:
+        """Return what is known of the calls with a key; the oldest of too many are forgotten."""
+        found = self._keys.get(key)
+        if found is None:
+            while len(self._keys) >= _MOST:
+                del self._keys[next(iter(self._keys))]
+            found = self._keys[key] = _Calls()
+        return found
 
     def _not_kept(self, key: Any, in_vain: bool) -> None:
         """Note that the program of the call counted last was for that call alone; ``in_vain`` where
