@@ -314,8 +314,10 @@ class JitFunction:
             return self._call_deferred
         if (modes.current.warming and self._warm_up is not None) or not self._may_compile(call):
             return self._call_plainly
-        may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
-        if may_fall_back and (why := self._cache.why_enough(call.key)):
+        asks = self._fallback is not None and self._numbers.dynamic is not False
+        if asks and self._warm_up is not None and self._warm_up.find(call) is not None:
+            asks = False  # its program is on its way
+        if asks and (why := self._cache.why_enough(call, self._compiling(call.key))):
             self._report_no_more(why)
             return self._call_plainly
         if self._kinds is not None and self._kinds.is_beyond(call):

@@ -113,9 +113,11 @@ class ProgramCache:
             self._objects[alike] += 1
             self._sizes[without_sizes(alike, MODES_IN_KEY)] += 1
 
-    def why_enough(self, key: Any) -> str:
-        """Return why a call with a key, which no program fits, is not to be compiled: for objects
-        that are made anew for each call, and sizes that go on changing; "" where it may be."""
+    def why_enough(self, call: Call, compiling: Sequence[Draft]) -> str:
+        """Return why a call, which no program fits, nor one that is ``compiling``, is not to be
+        compiled: for objects that are made anew for each call, for sizes and values that go on
+        changing; "" where it may be."""
+        key = call.key
         of_key, alike = self.programs.get(key, ()), without_objects(key, MODES_IN_KEY)
         if not of_key and alike != key and self._objects[alike] >= MOST_OBJECTS:
             made = next(b[1].__qualname__ for a, b in zip(key, alike, strict=True) if a != b)
@@ -128,24 +130,33 @@ class ProgramCache:
                 "it leaves larger tensors or counts in an object among its arguments (a cache): "
                 "such calls run eagerly; a cache of a fixed size is compiled for once"
             )
+        values = len(of_key) + len(compiling)
+        if values >= MOST_AT_ONCE and self._is_soon(key, values):
+            what = (*of_key, *compiling)[0].guards.explain(call.tensors).partition(": ")[0]
+            return (
+                f"it was for {MOST_AT_ONCE} values of what it reads ({what or 'a number'}): at "
+                "others it runs eagerly, mostly; keep a changing number in a tensor and fill_() it"
+            )
         sizes = 0 if of_key else self._sizes[without_sizes(alike, MODES_IN_KEY)]
-        return self._why_later(key, sizes) if sizes >= MOST_AT_ONCE else ""
+        if sizes >= MOST_AT_ONCE and self._is_soon(key, sizes):
+            return (
+                f"it was for {MOST_AT_ONCE} sizes of its arguments: at others it runs eagerly "
+                "until they have come often (docs/changing-shapes.md)"
+            )
+        return ""
 
-    def _why_later(self, key: Any, sizes: int) -> str:
-        """Count a call of a new size where so many ``sizes`` were compiled, and return why it runs
-        eagerly; "" where it has come often enough: twice for the first such size, four times for
-        the next. So all of twelve buckets are compiled soon, and of lengths that grow by one at
-        each call few are."""
+    def _is_soon(self, key: Any, programs: int) -> bool:
+        """Count a call of a new size or value where so many ``programs`` were compiled, and return
+        whether it is too soon for one more: such calls come twice for the first, four times for the
+        next. So all of twelve buckets are compiled soon, and of lengths that grow by one at each
+        call few are."""
         self._met[key] += 1
         while len(self._met) > _MOST:
             del self._met[next(iter(self._met))]
-        if self._met[key] >= 2 << (sizes - MOST_AT_ONCE):
-            del self._met[key]
-            return ""
-        return (
-            f"it was for {MOST_AT_ONCE} sizes of its arguments: at others it runs eagerly until "
-            "they have come often (docs/changing-shapes.md)"
-        )
+        if self._met[key] < 2 << (programs - MOST_AT_ONCE):
+            return True
+        del self._met[key]
+        return False
 
     def reason(self, call: Call, compiling: Iterable[Draft] = ()) -> str:
         """Describe why a call needs another program than those kept and those that are still
