@@ -65,19 +65,18 @@ def measured(library: str, way: str, layers: int, width: int, tokens: int) -> di
     options: dict[str, Any] = {"cache_implementation": "static"} if way == "static" else {}
     told: list[str] = []
     seconds, processor, ids = [], [], []
+    options |= {"do_sample": False, "pad_token_id": 0}
+    options |= {"min_new_tokens": tokens, "max_new_tokens": tokens}
+
+    def generate() -> Any:
+        with torch.no_grad():
+            return model.generate(prompt, attention_mask=torch.ones_like(prompt), **options)
+
     for _ in range(CALLS):
         before = time.perf_counter(), time.process_time()
-        with warnings.catch_warnings(record=True) as caught, torch.no_grad():
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = model.generate(
-                prompt,
-                attention_mask=torch.ones_like(prompt),
-                do_sample=False,
-                pad_token_id=0,
-                min_new_tokens=tokens,
-                max_new_tokens=tokens,
-                **options,
-            )
+            found = generate()
         seconds.append(time.perf_counter() - before[0])
         processor.append(time.process_time() - before[1])
         ids.append(found[0].tolist())
@@ -85,7 +84,7 @@ def measured(library: str, way: str, layers: int, width: int, tokens: int) -> di
     result = {"seconds": seconds, "processor": processor, "ids": ids, "told": told}
     if library == "torchlike" and way != "eager":
         with torch.no_grad():
-            result |= _of_programs(model, way, lambda: model.generate(prompt, **options))
+            result |= _of_programs(model, way, generate)
     return result
 
 
@@ -95,13 +94,16 @@ def _of_programs(model: Any, way: str, generate: Callable[[], Any]) -> dict[str,
     found: dict[str, Any] = {"programs": function.compiles}
     if way == "static":
         calls: list[tuple[Any, Any]] = []
+        kind = type(function)
+        call = kind.__call__
 
-        def noted(*args: Any, **kwargs: Any) -> Any:
+        def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
             calls.append((args, kwargs))
-            return function(*args, **kwargs)
+            return call(self, *args, **kwargs)
 
-        model.forward = noted
+        kind.__call__ = noted
         generate()
+        kind.__call__ = call
         found["guard"] = min(_seconds_to_find(function, *calls[-1]) for _ in range(200)) * 1e6
         found["guards"] = len(function.latest.guards)
     return found

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.workloads.models import grouped_block
 from benchmarks.workloads.pieces import Chain
 
 CHAINS = """
@@ -123,6 +124,7 @@ signals           | 8 4 256        | S(nn.Conv1d(4, 16, 5, padding=2), R(), nn.C
 dilated           | 8 8 256        | S(*(nn.Conv1d(8, 8, 3, padding=d, dilation=d) for d in (1, 2, 4, 8)))
 encoder layer     | 4 32 64        | nn.TransformerEncoderLayer(64, 4, 128, 0.0, batch_first=True)
 two encoders      | 4 16 32        | nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 2, 64, 0.0, batch_first=True), 2)
+like mistral      | 4 32 64        | S(*(grouped_block(t, 64, 4, 2, 8) for _ in range(2)))
 gated             | 32 128         | S(L(128, 256), nn.GLU(), nn.LayerNorm(128), L(128, 10))
 softplus net      | 64 32          | S(L(32, 64), nn.Softplus(), L(64, 64), nn.Softplus(), L(64, 1))
 instance norm     | 4 8 32 32      | S(nn.ReflectionPad2d(1), C(8, 8, 3), nn.InstanceNorm2d(8), R())
@@ -192,6 +194,7 @@ def _model(source: str) -> Callable[[Any], Callable[..., Any]]:
     def make(torch: Any) -> Callable[..., Any]:
         nn = torch.nn
         short = {"S": nn.Sequential, "L": nn.Linear, "C": nn.Conv2d, "R": nn.ReLU}
+        short["grouped_block"] = grouped_block
         torch.manual_seed(0)
         model = eval(source, {"nn": nn, "t": torch, **short})
         return lambda x: model(x)

@@ -46,6 +46,51 @@ def block(torch: Any, width: int, heads: int, gelu: str = "none") -> Any:
     return Block()
 
 
+def grouped_block(torch: Any, width: int, heads: int, groups: int, window: int) -> Any:
+    """Return a block of a decoder like Mistral's: rotated queries and keys, ``groups`` heads of
+    keys and values for all ``heads`` of queries, each token attending to ``window`` tokens, gated
+    linear layers, RMS norms."""
+    nn, F = torch.nn, torch.nn.functional
+    size = width // heads
+
+    def rotated(x: Any) -> Any:
+        t = x.shape[-2]
+        rates = 10000.0 ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
+        angles = torch.outer(torch.arange(t, dtype=torch.float32), rates)
+        cos, sin = torch.cat([angles, angles], -1).cos(), torch.cat([angles, angles], -1).sin()
+        a, b = x.chunk(2, -1)
+        return x * cos + torch.cat([-b, a], -1) * sin
+
+    class GroupedBlock(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
+            self.q = nn.Linear(width, width, bias=False)
+            self.k = nn.Linear(width, groups * size, bias=False)
+            self.v = nn.Linear(width, groups * size, bias=False)
+            self.out = nn.Linear(width, width, bias=False)
+            self.gate = nn.Linear(width, 2 * width, bias=False)
+            self.up = nn.Linear(width, 2 * width, bias=False)
+            self.down = nn.Linear(2 * width, width, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            b, t, _ = x.shape
+            y = self.norm1(x)
+            q, k, v = (
+                made(y).view(b, t, -1, size).transpose(1, 2) for made in (self.q, self.k, self.v)
+            )
+            back = torch.arange(t)[:, None] - torch.arange(t)
+            seen = (back >= 0) & (back < window)
+            y = F.scaled_dot_product_attention(
+                rotated(q), rotated(k), v, attn_mask=seen, enable_gqa=True
+            )
+            x = x + self.out(y.transpose(1, 2).reshape(b, t, width))
+            y = self.norm2(x)
+            return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+    return GroupedBlock()
+
+
 def gpt(
     torch: Any,
     vocabulary: int,

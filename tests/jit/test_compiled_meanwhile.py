@@ -12,6 +12,7 @@ import torchlike as torch
 from torchlike import nn
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call import programs
+from torchlike._jit.call.tracer import FunctionTracer
 from torchlike._jit.program.program import Draft
 from torchlike._runtime import background, compilation_cache, progress
 from torchlike._runtime.first_calls import cost
@@ -93,6 +94,82 @@ def test_few_operations_of_many_equations_are_traced_once(wrap, monkeypatch):
 def test_a_function_that_turns_out_small_is_compiled_at_the_second_call(wrap, monkeypatch):
     monkeypatch.setattr(cost, "_SMALL", 100)
     assert eager_calls(wrap(long), torch.ones(3), n=3) == [True, False, False]
+
+
+class Cache:
+    """State that a first call may make, and others for each generation."""
+
+    def __init__(self, held=None):
+        self.held, self.at = held, torch.zeros(1, dtype=torch.int64)
+
+    def update(self, x):
+        if self.held is None:
+            self.held = torch.zeros(8)
+        self.held.index_copy_(0, self.at, x)
+        self.at += 1
+        return self.held
+
+
+def decode(x, cache):
+    return long(cache.update(x)).sum()
+
+
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.parametrize("lazily", [True, False])
+def test_fresh_objects_share_what_is_being_compiled(lazily):
+    f = torch.compile(decode)
+    for i in range(4):
+        ours, theirs = (Cache(None if lazily else torch.zeros(8)) for _ in range(2))
+        for k in range(3):
+            x = torch.full((1,), float(i + k))
+            assert f(x, ours).item() == pytest.approx(decode(x, theirs).item(), rel=1e-5)
+            assert ours.held.tolist() == theirs.held.tolist()
+            assert ours.at.tolist() == theirs.at.tolist()
+    # For objects that have their state, and for those that make it or the first, as itself.
+    assert f.compiles == 2
+    assert not f.ran_eagerly
+
+
+class Grown:
+    held = None
+
+    def update(self, x):
+        self.held = x if self.held is None else torch.cat([self.held, x])
+        return self.held
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """The calls that are traced, by the shapes of their first tensor."""
+    found, trace = [], FunctionTracer.program_of
+
+    def noted(self, call, *how, **options):
+        found.append(tuple(call.tensors[0].shape))
+        return trace(self, call, *how, **options)
+
+    monkeypatch.setattr(FunctionTracer, "program_of", noted)
+    return found
+
+
+@pytest.mark.usefixtures("small_is_large")
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_a_large_function_on_objects_that_grow_is_traced_once(traces):
+    f = torch.compile(decode)
+    for _ in range(3):
+        ours, theirs = Grown(), Grown()
+        for k in range(6):
+            x = torch.full((1,), float(k))
+            assert f(x, ours).item() == pytest.approx(decode(x, theirs).item(), rel=1e-5)
+    assert len(traces) <= 4  # the first and the second call, the first again as it makes the state
+    assert f.compiles <= 1
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_a_large_function_is_traced_for_sizes_that_come_again(wrap, traces):
+    f = wrap(long)
+    for n in (5, 6, 7, 6, 8):
+        torch.testing.assert_close(f(torch.ones(n)), long(torch.ones(n)))
+    assert traces == [(5,), (6,)]
 
 
 def trained(wrap, steps=8):

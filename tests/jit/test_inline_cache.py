@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike._core import modes
 
 
 def _recognizing(fn, *args):
@@ -123,6 +124,76 @@ def test_the_default_dtype_is_asked():
     finally:
         torch.set_default_dtype(torch.float32)
     assert jitted(x, y).dtype == torch.float32
+
+
+class State:
+    def __init__(self, shift=0.0):
+        self.layers = [torch.zeros(2) + shift, torch.ones(2)]
+        self.more = {"by": 2.0, "at": torch.ones(2)}
+
+
+def _update(x, state, *, scale=None, more=()):
+    by = state.more["by"] if scale is None else scale
+    state.layers[0] = state.layers[0] + x * by
+    for y in more:
+        x = x + y * len(state.more)
+    return x + sum(state.layers) + state.more["at"]
+
+
+def _shared(state):
+    state.layers[1] = state.layers[0]
+
+
+def _one_list(state):
+    state.other = state.layers
+
+
+def _written(state):
+    state.layers[0].add_(1)
+
+
+def _renamed(state):
+    state.more = {"at": state.more["at"], "by": state.more["by"]}
+
+
+CHANGES = {
+    "nothing": lambda state: None,
+    "a number": lambda state: state.more.update(by=3.0),
+    "a dtype": lambda state: state.layers.__setitem__(1, torch.ones(2).double()),
+    "a length": lambda state: state.layers.append(torch.ones(2)),
+    "an entry": lambda state: state.more.update(z=1),
+    "an attribute": lambda state: setattr(state, "z", 1),
+    "a value": lambda state: _written(state),
+    "one tensor twice": _shared,
+    "one list twice": _one_list,
+    "another order": _renamed,
+    "no tensor": lambda state: state.more.update(at=1.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_objects_and_keywords_are_looked_into(change):
+    jitted, x = torch.compile(_update), torch.ones(2)
+    for k in range(4):
+        jitted(x, State(k), scale=None, more=[x, x + 1])
+    given = (x, State(9)), {"scale": None, "more": [x, x + 1]}
+    assert jitted.latest.state.inline_cache(*given, modes.current.__dict__) is not None
+    for _ in range(2):
+        states = State(5.0), State(5.0)
+        for state in states:
+            CHANGES[change](state)
+        found, expected = (
+            f(x, state, scale=None, more=[x, x + 1])
+            for f, state in zip((jitted, _update), states, strict=True)
+        )
+        assert found.tolist() == expected.tolist()
+        for ours, theirs in zip(states[0].layers, states[1].layers, strict=True):
+            assert ours.tolist() == theirs.tolist()
+        for options in ({"scale": 4.0}, {"more": [x]}, {"more": (x, x)}, {"scale": True}):
+            a, b = State(), State()
+            assert jitted(x, a, **options).tolist() == _update(x, b, **options).tolist()
+            assert a.layers[0].tolist() == b.layers[0].tolist()
 
 
 def test_methods_of_two_instances():

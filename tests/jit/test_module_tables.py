@@ -77,3 +77,14 @@ def test_a_buffer_written_to_the_table_inside():
     with pytest.warns(RuntimeWarning, match="the buffers of Identity"):
         assert f(torch.ones(1) * 3).item() == 23
     assert f(torch.ones(1) * 4).item() == 34
+
+
+@pytest.mark.parametrize("calls", [1, 4])
+def test_names_that_are_exchanged_are_seen_whatever_the_order(calls):
+    net = Net()
+    compiled = torch.jit(lambda x: x * net.first + 10 * net.second)
+    for _ in range(calls):
+        assert compiled(torch.ones(1)).tolist() == [1.0]
+    first, second = net._buffers.pop("first"), net._buffers.pop("second")
+    net._buffers.update(second=first, first=second)  # the same tensors, one behind the other
+    assert compiled(torch.ones(1)).tolist() == [10.0]

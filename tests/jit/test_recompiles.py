@@ -475,3 +475,22 @@ def test_what_of_a_module_changed(caplog, change):
     assert caplog.messages[0].endswith(f": {words}")
     np.testing.assert_allclose(found.detach(), module(x).detach(), rtol=1e-5)
     assert f.compiles == 2
+
+
+@pytest.mark.filterwarnings("ignore:torchlike.jit. .* was compiled")
+def test_values_that_go_on_changing_are_not_compiled_for_without_end():
+    array = np.zeros(1, np.float32)
+    f = torch.compile(lambda x: x * float(array[0]))
+    x = torch.ones(1)
+
+    def count():
+        for i in range(40):
+            array[0] = i
+            assert f(x).item() == i
+
+    with pytest.warns(RuntimeWarning, match=r"compiled no more, .*8 values.*`array` changed"):
+        count()
+    assert f.compiles <= 12
+    array[0] = 3
+    assert f(x).item() == 3
+    assert not f.ran_eagerly  # those that there are stay

@@ -127,9 +127,8 @@ class Storage:
         """Return the result of ``make`` for a copy of the host buffer, as JAX may alias aligned
         NumPy memory; where nobody else holds the buffer, keep that result in the cell in its
         place."""
-        host = self.host
+        alone, host = is_alone_on_host(self), self.host
         assert host is not None
-        alone = getrefcount(host) == SOLE_LOCAL and _is_alone(host)
         found = make(np.array(host, order="C"))
         if alone:  # nobody outside holds the buffer any more: be a cell for good
             self.cell, self.host = found, None
@@ -300,10 +299,13 @@ def _copy_into(memory: np.ndarray, array: Value) -> None:
     np.copyto(memory, np.asarray(array))
 
 
-def _is_alone(host: np.ndarray) -> bool:
-    """Return whether an array nobody else refers to is the only way to its memory: it owns it, or
-    is a view of one that nothing but the view refers to, or lies on a file mapped for this process
-    (each on a part of its own)."""
+def is_alone_on_host(storage: Storage) -> bool:
+    """Return whether a cell is the only way to its host buffer: nothing else refers to the array,
+    which owns its memory, or is a view of one that nothing but the view refers to, or lies on a
+    file mapped for this process (each on a part of its own)."""
+    host = storage.host
+    if host is None or getrefcount(host) != SOLE_LOCAL:
+        return False
     while isinstance(host.base, np.ndarray):
         if getrefcount(host.base) != _SOLE_BASE:
             return False

@@ -67,6 +67,12 @@ class BackgroundTask(Generic[T]):
         self._work = None  # what it holds may be large
         self._done.set()
 
+    def cancel(self) -> None:
+        """Leave the work undone, unless somebody has begun it: who waits for it gets an error."""
+        if self._begun.acquire(blocking=False):
+            self._error, self._work = RuntimeError(f"{self.name} was cancelled"), None
+            self._done.set()
+
     def begin_again(self) -> None:
         """Let the work be done by who waits for it: in a forked process, which has the task and not
         the thread that has begun it."""

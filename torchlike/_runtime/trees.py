@@ -256,6 +256,12 @@ class _GivenObject(_PlainObject):
         return hash(self.kind)
 
 
+def class_of_given(kind: Any) -> type | None:
+    """Return the class of an argument that was taken apart, by what stands for it in a structure;
+    None for what stands for something else."""
+    return kind.kind if type(kind) is _GivenObject else None
+
+
 class _Seen(dict[int, int]):
     """The numbers of the containers that were met among the arguments, by their ids, and which
     objects are taken apart: those of some ``classes``."""

@@ -7,12 +7,13 @@ kind run so is a matter of counts and sizes alone, so that runs repeat.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from torchlike import nn
-from torchlike._jit.call.tracer import MODES_IN_KEY, Call
+from torchlike._jit.call.programs import ExecutionMode, ProgramCache, WarmUp
+from torchlike._jit.call.recompile_messages import Recompiles
+from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.first_calls.settings import COMPILED, settings
 from torchlike.tensor import Tensor
@@ -22,34 +23,38 @@ from torchlike.tensor import Tensor
 SMALL_CALLS, LARGE_CALLS = 200, 4
 #: Elements of a tensor that is not small.
 _LARGE = 1 << 13
-#: Kinds of calls that are remembered; the oldest is forgotten.
-_MOST_KINDS = 256
 
 
-class FirstRuns:
-    """Counts the calls of one function that run first."""
+class FirstRuns(WarmUp):
+    """The calls of a scripted function that run first: as those that warm up, but counted by kinds,
+    and compiled at once and in the calling thread when there were enough.
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    Attributes:
+      is_over: whether a call is compiled whatever ran first.
+      note: is told of the first call of each kind.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        note: Callable[[Call], None],
+        tracer: FunctionTracer,
+        cache: ProgramCache,
+        recompiles: Recompiles,
+    ) -> None:
+        super().__init__(0, tracer, cache, recompiles)
+        self.is_over = False
         self._fn = fn
-        self._counts: Counter[Any] = Counter()
+        self._note = note
 
-    def clear(self) -> None:
-        """Forget all calls."""
-        self._counts.clear()
-
-    def take(self, call: Call) -> int:
-        """Count a call that no program fits, and return which first run of its kind it is to be; 0
-        where it is to be compiled."""
-        if settings.mode == COMPILED or not host().is_default:
-            return 0
-        kind = _kind(call)
-        count = self._counts[kind] + 1
-        if count > (LARGE_CALLS if self._is_large(call) else SMALL_CALLS):
-            return 0
-        self._counts[kind] = count
-        while len(self._counts) > _MOST_KINDS:
-            del self._counts[next(iter(self._counts))]
-        return count
+    def take(self, call: Call) -> ExecutionMode:
+        if self.is_over or settings.mode == COMPILED or not host().is_default:
+            return ExecutionMode.COMPILED
+        most = LARGE_CALLS if self._is_large(call) else SMALL_CALLS
+        nth = self.count_untraced(_kind(call))
+        if nth == 1:
+            self._note(call)
+        return ExecutionMode.EAGER if nth <= most else ExecutionMode.COMPILED
 
     def _is_large(self, call: Call) -> bool:
         state = self._fn.parameters() if isinstance(self._fn, nn.Module) else ()

@@ -53,10 +53,15 @@ class ScriptFunction(JitFunction):
         self._examples: dict[Any, tuple[Any, Any]] = {}
         #: Why calls ran eagerly, by the mode (train or eval) of the module.
         self._eager: dict[Any, str] = {}
-        self._first_runs = FirstRuns(fn)
-        #: Whether a call is compiled whatever ran first; whether one is only looked at, and the
-        #: program that was found so.
-        self.at_once = False
+        self.first_runs = FirstRuns(
+            fn,
+            lambda call: self._note(*unflatten_call(call.structure, call.leaves)),
+            self._tracer,
+            self._cache,
+            self._recompiles,
+        )
+        self._warm_up = self.first_runs
+        #: Whether a call is only looked at, and the program that was found so.
         self._is_looked_at = False
         self._looked_at: CapturedProgram | None = None
 
@@ -89,7 +94,6 @@ class ScriptFunction(JitFunction):
 
     def reset(self) -> None:
         super().reset()
-        self._first_runs.clear()
         self._looked_at = None
 
     def _call_deferred(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -103,16 +107,14 @@ class ScriptFunction(JitFunction):
     def _eager_way(self, call: Call) -> Any:
         if self._is_looked_at:
             return None
+        if modes.current.warming:
+            return self._call_warming
         found = super()._eager_way(call)
         # What cannot be compiled in training may be in evaluation.
-        if found is not None and (found != self._call_deferred or self._mode() in self._eager):
-            return found
-        nth = 0 if self.at_once else self._first_runs.take(call)
-        if nth == 1:
-            self._note(*unflatten_call(call.structure, call.leaves))
-        return self._run_first if nth else None
+        is_other = found == self._call_deferred and self._mode() not in self._eager
+        return None if is_other else found
 
-    def _run_first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call operation by operation, and what it calls as a part of it."""
         scripts.first_run = self.ran_eagerly = True
         try:

@@ -155,7 +155,7 @@ def _first_call(
     owner = getattr(func, "__self__", func)
     states, buffers = (random.get_rng_state(), accelerators.states()), _buffers(owner)
     function = getattr(compiled, "__func__", compiled)  # a module's class has its function
-    function.at_once = True
+    function.first_runs.is_over = True
     result = traced(*example[0], **example[1])
     if compiled._tracer.conversion.active:
         warnings.warn(
@@ -169,7 +169,7 @@ def _first_call(
         found = result if more is example else traced(*more[0], **more[1])
         _restore(states, buffers)
         _compare(func(*more[0], **more[1]), found, tolerance)
-    function.at_once = False
+    function.first_runs.is_over = False
 
 
 def _buffers(func: Any) -> list[tuple[Tensor, Tensor]]:

@@ -39,7 +39,8 @@ from torchlike._jit.call.tracer import (
 )
 from torchlike._jit.guards.keys import NoKey, Numbers, Opened, signature, static_key
 from torchlike._jit.program.delivery import CheckFailed, deliver, targets_of, write
-from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
+from torchlike._jit.program.generated_call import UNFIT
+from torchlike._jit.program.inline_cache import generate_inline_cache
 from torchlike._jit.program.program import WHY, Draft, Program, SharedOutside
 from torchlike._jit.trace.tail import split
 from torchlike._runtime import first_calls, late_checks, progress
@@ -234,10 +235,11 @@ class JitFunction:
             current["queue"].flush("a compiled function is called")
         latest = self._cache.latest
         if latest is not None and (recognize := latest.state.inline_cache):
-            tensors = recognize(args, kwargs, current)
-            if tensors is not None:
+            found = recognize(args, kwargs, current)
+            if found is not None:
+                tensors, numbers = found if latest.numbers else (found, ())
                 try:
-                    return self._run(latest, tensors, ())
+                    return self._run(latest, tensors, numbers)
                 except SharedOutside:
                     return self._call_sharing(args, kwargs)
                 except CheckFailed:
@@ -279,9 +281,10 @@ class JitFunction:
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
                 numbers = program.numbers_of(leaves) if program.numbers else ()
                 if numbers is not None:
-                    known = state.inline_cache is not None or program.numbers
-                    if not known and guard and not self._numbers.active:
-                        state.inline_cache = generate_inline_cache(program.guards, args, whole)
+                    if state.inline_cache is None and guard and not self._numbers.active:
+                        state.inline_cache = generate_inline_cache(
+                            program.guards, leaves, whole, program.numbers
+                        )
                     try:
                         return self._run(program, tensors, numbers)
                     except SharedOutside:
@@ -289,7 +292,7 @@ class JitFunction:
                     except CheckFailed:
                         return self._call_plainly(args, kwargs)
         call = Call(whole, tensors, leaves, structure, traced)
-        if self._cache.opens(whole, self._opened):
+        if self._cache.opens(whole, self._opened, self._warm_up):
             return self._call_again(args, kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
@@ -311,8 +314,10 @@ class JitFunction:
             return self._call_deferred
         if (modes.current.warming and self._warm_up is not None) or not self._may_compile(call):
             return self._call_plainly
-        may_fall_back = self._fallback is not None and self._numbers.dynamic is not False
-        if may_fall_back and (why := self._cache.why_enough(call.key)):
+        asks = self._fallback is not None and self._numbers.dynamic is not False
+        if asks and self._warm_up is not None and self._warm_up.find(call) is not None:
+            asks = False  # its program is on its way
+        if asks and (why := self._cache.why_enough(call, self._compiling(call.key))):
             self._report_no_more(why)
             return self._call_plainly
         if self._kinds is not None and self._kinds.is_beyond(call):
@@ -357,6 +362,7 @@ class JitFunction:
         except PutOff as why:
             if why.is_large and self._warm_up is not None:
                 self._warm_up.put_off(call)
+                return None, functools.partial(self._call_watched, call)
             return None, self._call_warming
         except Grows:
             self._cache.note_growing(call.key)
@@ -592,6 +598,16 @@ class JitFunction:
             return self._fn(*args, **kwargs)
         finally:
             modes.current.warming, first_calls.thread.counts = False, counts
+
+    def _call_watched(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call eagerly whose trace did not come to its end, and learn from it what the trace
+        would have told: in which of its arguments it makes state, and whether that grows."""
+        look_again = self._opened.watch(call.leaves)
+        try:
+            return self._call_warming(args, kwargs)
+        finally:
+            if look_again() and self._fallback is not None and self._numbers.dynamic is not False:
+                self._cache.note_growing(call.key)
 
     def _call_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call once more, whose arguments are taken apart in another way now."""

@@ -9,7 +9,7 @@ import functools
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -80,21 +80,24 @@ class ProgramCache:
             if not self.programs[oldest_key]:
                 del self.programs[oldest_key]
 
-    def opens(self, key: Any, opened: Opened) -> bool:
+    def opens(self, key: Any, opened: Opened, warm_up: WarmUp | None) -> bool:
         """Return whether objects of a call, which no program fits, are taken apart from now on: an
         earlier call was alike, but given others. Its program is forgotten. Or whether none are any
         more, which have ever other attributes."""
-        if key in self.programs:
+        met = () if warm_up is None else warm_up.met
+        if key in self.programs or key in met:
             return False
         if opened.classes and len({key[0] for key in self.programs}) >= MOST_FORMS:
             return opened.refuse()
         if all(type(leaf) is not ObjectKey for leaf in key[MODES_IN_KEY:]):
             return False
         alike = without_objects(key, MODES_IN_KEY)
-        for old in list(self.programs):
+        for old in [*self.programs, *met]:
             same = old[0] == key[0] and without_objects(old, MODES_IN_KEY) == alike
             if same and opened.add_other(old[MODES_IN_KEY:], key[MODES_IN_KEY:]):
-                del self.programs[old]
+                self.programs.pop(old, None)
+                if warm_up is not None:
+                    warm_up.forget(old)
                 return True
         return False
 
@@ -110,9 +113,11 @@ class ProgramCache:
             self._objects[alike] += 1
             self._sizes[without_sizes(alike, MODES_IN_KEY)] += 1
 
-    def why_enough(self, key: Any) -> str:
-        """Return why a call with a key, which no program fits, is not to be compiled: for objects
-        that are made anew for each call, and sizes that go on changing; "" where it may be."""
+    def why_enough(self, call: Call, compiling: Sequence[Draft]) -> str:
+        """Return why a call, which no program fits, nor one that is ``compiling``, is not to be
+        compiled: for objects that are made anew for each call, for sizes and values that go on
+        changing; "" where it may be."""
+        key = call.key
         of_key, alike = self.programs.get(key, ()), without_objects(key, MODES_IN_KEY)
         if not of_key and alike != key and self._objects[alike] >= MOST_OBJECTS:
             made = next(b[1].__qualname__ for a, b in zip(key, alike, strict=True) if a != b)
@@ -125,24 +130,33 @@ class ProgramCache:
                 "it leaves larger tensors or counts in an object among its arguments (a cache): "
                 "such calls run eagerly; a cache of a fixed size is compiled for once"
             )
+        values = len(of_key) + len(compiling)
+        if values >= MOST_AT_ONCE and self._is_soon(key, values):
+            what = (*of_key, *compiling)[0].guards.explain(call.tensors).partition(": ")[0]
+            return (
+                f"it was for {MOST_AT_ONCE} values of what it reads ({what or 'a number'}): at "
+                "others it runs eagerly, mostly; keep a changing number in a tensor and fill_() it"
+            )
         sizes = 0 if of_key else self._sizes[without_sizes(alike, MODES_IN_KEY)]
-        return self._why_later(key, sizes) if sizes >= MOST_AT_ONCE else ""
+        if sizes >= MOST_AT_ONCE and self._is_soon(key, sizes):
+            return (
+                f"it was for {MOST_AT_ONCE} sizes of its arguments: at others it runs eagerly "
+                "until they have come often (docs/changing-shapes.md)"
+            )
+        return ""
 
-    def _why_later(self, key: Any, sizes: int) -> str:
-        """Count a call of a new size where so many ``sizes`` were compiled, and return why it runs
-        eagerly; "" where it has come often enough: twice for the first such size, four times for
-        the next. So all of twelve buckets are compiled soon, and of lengths that grow by one at
-        each call few are."""
+    def _is_soon(self, key: Any, programs: int) -> bool:
+        """Count a call of a new size or value where so many ``programs`` were compiled, and return
+        whether it is too soon for one more: such calls come twice for the first, four times for the
+        next. So all of twelve buckets are compiled soon, and of lengths that grow by one at each
+        call few are."""
         self._met[key] += 1
         while len(self._met) > _MOST:
             del self._met[next(iter(self._met))]
-        if self._met[key] >= 2 << (sizes - MOST_AT_ONCE):
-            del self._met[key]
-            return ""
-        return (
-            f"it was for {MOST_AT_ONCE} sizes of its arguments: at others it runs eagerly until "
-            "they have come often (docs/changing-shapes.md)"
-        )
+        if self._met[key] < 2 << (programs - MOST_AT_ONCE):
+            return True
+        del self._met[key]
+        return False
 
     def reason(self, call: Call, compiling: Iterable[Draft] = ()) -> str:
         """Describe why a call needs another program than those kept and those that are still
@@ -259,6 +273,11 @@ class Pending:
         record.calls += 1
         return True
 
+    def cancel(self) -> None:
+        """Build and compile nothing that is not begun yet."""
+        self._built.cancel()
+        self._compilation.cancel()
+
     def wait(self) -> Program:
         """Wait for the program, or raise what compiling it has raised."""
         began = time.perf_counter()
@@ -328,9 +347,24 @@ class WarmUp:
         self._cache = cache
         self._recompiles = recompiles
         self._keys: dict[Any, _Calls] = {}
+        #: Keys without sizes of calls whose traces were ended: others are traced when they have
+        #: come twice.
+        self._large: set[Any] = set()
 
     def clear(self) -> None:
         self._keys.clear()
+        self._large.clear()
+
+    @property
+    def met(self) -> Collection[Any]:
+        """The keys of calls that no program fitted."""
+        return self._keys.keys()
+
+    def forget(self, key: Any) -> None:
+        """Compile nothing for calls with a key: there will be none."""
+        found = self._keys.pop(key, None)
+        for pending in () if found is None else found.pending:
+            pending.cancel()
 
     @property
     def is_active(self) -> bool:
@@ -364,7 +398,8 @@ class WarmUp:
         found = self.find(call)
         if found is not None:
             return self._take_pending(call.key, *found)
-        if self.calls is None and call.key not in self._keys:
+        is_new = call.key not in self._keys
+        if self.calls is None and is_new and _without_numbers(call.key) not in self._large:
             return ExecutionMode.COMPILED
         cache = self._cache
         before = cache.latest_key
@@ -439,7 +474,8 @@ class WarmUp:
 
     def put_off(self, call: Call) -> None:
         """Count a call whose trace has come to have too many operations: the next one like it is
-        traced to its end."""
+        traced to its end, and no other of another size before it has come again."""
+        self._large.add(_without_numbers(call.key))
         self._count(call.key, lambda: (self._cache.reason(call), self._cache.latest_key))
         self._cache.latest_key = call.key
 
@@ -454,11 +490,7 @@ class WarmUp:
         "eager"; "traced" and eager then; "compiled" now. ``reason``: why it needs another program
         than the call before, and that one's key.
         """
-        found = self._keys.get(key)
-        if found is None:
-            while len(self._keys) >= _MOST:
-                del self._keys[next(iter(self._keys))]
-            found = self._keys[key] = _Calls()
+        found = self._calls_with(key)
         if not found.unknown:
             found.reason = reason()
         found.unknown += 1
@@ -470,6 +502,22 @@ class WarmUp:
         if found.in_vain or found.unknown < min(_TRACED_AT, calls):
             return "eager"
         return "traced"
+
+    def count_untraced(self, key: Any) -> int:
+        """Count one more call of a kind of which none is traced to warm up; return how many there
+        were."""
+        found = self._calls_with(key)
+        found.unknown += 1
+        return found.unknown
+
+    def _calls_with(self, key: Any) -> _Calls:
+        """Return what is known of the calls with a key; the oldest of too many are forgotten."""
+        found = self._keys.get(key)
+        if found is None:
+            while len(self._keys) >= _MOST:
+                del self._keys[next(iter(self._keys))]
+            found = self._keys[key] = _Calls()
+        return found
 
     def _not_kept(self, key: Any, in_vain: bool) -> None:
         """Note that the program of the call counted last was for that call alone; ``in_vain`` where

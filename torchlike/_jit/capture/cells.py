@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.devices import accelerator_of
-from torchlike._core.storage import Storage
+from torchlike._core.storage import Storage, is_alone_on_host
 from torchlike._jit.capture.frame_observer import FrameObserver
 from torchlike._jit.guards.guard import MISSING
 from torchlike._jit.guards.sources import Slot, hooks_of, rebound_slots, set_slot
@@ -23,6 +23,16 @@ from torchlike._runtime import value_check
 from torchlike._runtime.jax_private.primitives import convert
 from torchlike.random.generator import Generator
 from torchlike.tensor import Tensor
+
+
+def check_memory_of_made(storage: Storage, doing: str, refuse: Callable[[str, str], Any]) -> None:
+    """Refuse to do something with memory that a tensor made inside shares with NumPy or a buffer: a
+    program knows nothing of what those see."""
+    if storage.host is not None and not is_alone_on_host(storage):
+        refuse(
+            f"{doing} memory that a NumPy array or buffer has too (torch.from_numpy)",
+            "a copy, such as torch.tensor(array)",
+        )
 
 
 class Cells:
@@ -136,6 +146,7 @@ class Cells:
             self.values[storage] = array
             if storage.shape == array.shape and storage.dtype == array.dtype:
                 return
+        check_memory_of_made(storage, "writing to", self._refuse)
         storage.cell, storage.host = array, None
 
     @contextlib.contextmanager

@@ -376,6 +376,8 @@ class CallValues:
 
     def __init__(self, numbers: Table | None) -> None:
         self._numbers = numbers
+        #: Whether there are no numbers.
+        self.are_containers = numbers is None
         #: The leaves of the arguments that are traced numbers.
         self.positions = () if numbers is None else numbers.positions
 

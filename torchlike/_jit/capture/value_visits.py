@@ -238,6 +238,13 @@ class ValueVisits(Reached):
 
     def _array(self, value: np.ndarray, label: str, depth: int) -> None:
         self._add(id(value), ArrayGuard(value, label))
+        if type(value) in (np.ndarray, np.memmap):
+            return
+        space = space_of(value) or {}
+        for name, held in list(space.items()):
+            self._name(value, space, name, held, f"{label}.{name}")
+            self.visit(held, f"{label}.{name}", depth + 1)
+        self._instance(value, label, depth)
 
     def _generator(self, value: Any, label: str, depth: int) -> None:
         if isinstance(value, random.Random):

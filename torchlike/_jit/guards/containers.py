@@ -316,30 +316,38 @@ class NoAttributesGuard(ValueGuard):
 
 
 class ArrayGuard(ValueGuard):
-    """The contents of a NumPy array."""
+    """The contents of a NumPy array, and whether it may be written to."""
 
-    __slots__ = ("contents",)
+    __slots__ = ("contents", "writeable")
 
     def __init__(self, owner: np.ndarray, label: str) -> None:
         super().__init__(owner, label)
-        self.contents = owner.copy()
+        self.contents = self.now().copy()
+        self.writeable = owner.flags.writeable
 
     def now(self) -> Any:
-        return self.owner
+        """Return the array, of the class that hides nothing (a masked array does)."""
+        owner = self.owner
+        return owner if type(owner) is np.ndarray else np.ndarray.view(owner, np.ndarray)
 
     def before(self) -> Any:
         return self.contents
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
-        a, b = self.owner, self.contents
-        if a.shape != b.shape or a.dtype != b.dtype:
+        a, b = self.now(), self.contents
+        if a.shape != b.shape or a.dtype != b.dtype or a.flags.writeable is not self.writeable:
             return False
         if a.dtype.hasobject:
             return all(map(same, a.ravel().tolist(), b.ravel().tolist()))
         return a.tobytes() == b.tobytes()
 
     def restore(self) -> None:
-        self.owner[...] = self.contents
+        memory = self.now()
+        if memory.flags.writeable is not self.writeable:
+            self.owner.flags.writeable = True
+        if memory.flags.writeable:
+            memory[...] = self.contents
+        self.owner.flags.writeable = self.writeable
 
 
 class TableGuard(Guard):
@@ -363,9 +371,11 @@ class TableGuard(Guard):
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
         owner, bound = self.owner, self.bound
+        if list(owner) != self.names:
+            return False
         if not self.apart:
-            return all(map(is_, owner.values(), bound.values())) and owner.keys() == bound.keys()
-        return list(owner) == self.names and all(owner[name] is t for name, t in bound.items())
+            return all(map(is_, owner.values(), bound.values()))
+        return all(owner[name] is t for name, t in bound.items())
 
     def expression(self, name: Callable[[Any], str]) -> str | None:
         # Most modules have no buffers: 30 ns, not 300.

@@ -18,7 +18,7 @@ from torchlike._runtime.trees import leaf_counts, parts_of
 from torchlike.tensor import FIELDS, Tensor
 
 #: Values that cannot change, compared by value.
-_BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
+BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
 
 
 class ObjectKey:
@@ -50,7 +50,7 @@ class NoKey(TypeError):
 def static_key(leaf: Any) -> Any:
     """Return the key of an argument that is no tensor; raise `NoKey` for a NumPy array."""
     kind = type(leaf)
-    if kind in _BY_VALUE:
+    if kind in BY_VALUE:
         return kind, leaf
     if kind is float:
         return kind, leaf.hex()  # 0.0 is not -0.0, and NaN is NaN
@@ -92,6 +92,8 @@ def static_key(leaf: Any) -> Any:
 PLAIN = None, None, False, True, Tensor, (), None
 #: How many parts a signature has.
 _PARTS = len(PLAIN) + 3
+#: Where the memory stands among them.
+_ALIAS = 6
 #: The fields of a tensor that has no history, hooks, base or attributes of its user's.
 _STORED = frozenset(("_storage", "_view"))
 
@@ -150,6 +152,11 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
         users,
         None if t._hooks is None else hooks_of(t),
     )
+
+
+def of_other_memory(signature: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the signature of such a tensor that shares memory with no earlier one."""
+    return (*signature[:_ALIAS], 0, *signature[_ALIAS + 1 :])
 
 
 def without_sizes(key: tuple[Any, ...], first: int) -> tuple[Any, ...]:
@@ -392,6 +399,34 @@ class Opened:
             return self._add(found)
         return False
 
+    def watch(self, leaves: Sequence[Any]) -> Callable[[], bool]:
+        """Look at the objects among the arguments of a call that is to run eagerly; return what
+        takes those apart, once it has run, that have attributes then which were missing or None, or
+        lists that were empty, and says whether any holds a tensor of another shape."""
+        before: dict[int, tuple[Any, dict[Any, Any]]] = {}
+
+        def look(x: Any) -> None:
+            if id(x) not in before and not isinstance(x, Tensor):
+                before[id(x)] = x, _state(x)
+                for part in parts_of(x).values():
+                    look(part)
+
+        def look_again() -> bool:
+            made, grows = set(), False
+            for i, (x, had) in before.items():
+                now = _state(x)
+                if now.keys() - had.keys():
+                    made.add(i)
+                grows |= any(k in now and now[k] != shape for k, shape in had.items())
+            if made:
+                self.add_changed(leaves, made)
+            return grows
+
+        with contextlib.suppress(RecursionError):  # too deep to be taken apart
+            for x in (*leaves, *getattr(leaves, "containers", ())):
+                look(x)
+        return look_again
+
     def add_other(self, old: Iterable[Any], new: Iterable[Any]) -> bool:
         """Take apart the objects that are not the same in the keys of two calls that are alike but
         for them. Return whether there are new classes."""
@@ -422,6 +457,17 @@ class Opened:
             return False
         self.classes |= new
         return True
+
+
+def _state(x: Any) -> dict[Any, Any]:
+    """Return the names of an object's attributes that are not None, and the shapes of those that
+    are tensors; of a list whether it has elements."""
+    if isinstance(x, list):
+        return {True: None} if x else {}
+    if isinstance(x, (dict, tuple)):
+        return {}
+    held = parts_of(x).items()
+    return {k: v.shape if isinstance(v, Tensor) else None for k, v in held if v is not None}
 
 
 def with_offset(signature: Any, offset: Any) -> Any:

@@ -15,6 +15,7 @@ from torchlike._core.dispatch.view_history import reads_a_view
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
 from torchlike._jit.capture.capture import Capture
+from torchlike._jit.capture.cells import check_memory_of_made
 from torchlike._jit.capture.changes import Change
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import CallValues, InputContainer, Number, Table
@@ -288,6 +289,7 @@ class CapturedOutputs:
         one where there is none."""
         where = self._index.get(id(storage))
         if where is None:
+            check_memory_of_made(storage, "returning or keeping", self._capture.refuse)
             where = self._index[id(storage)] = len(self.made)
             self.made.append(storage)
         return where

@@ -20,6 +20,7 @@ from jax import core
 
 from torchlike._core import modes, tape
 from torchlike._core.tape import Edge, RemovableHandle, gradient_edge
+from torchlike._jit.capture.cells import check_memory_of_made
 from torchlike._jit.capture.scalars import Number, device_number, weak
 from torchlike._jit.trace.backward import boundary_of, hooks_left_to_others, partition
 from torchlike._runtime.jaxprs import make_jaxpr
@@ -87,6 +88,7 @@ class SubgraphCapture:
                 "writing in place to a tensor from outside",
                 "an assignment (x = x + 1 for x += 1)",
             )
+        check_memory_of_made(storage, "writing to", self._refuse)
         storage.cell, storage.host = array, None
 
     def slot_read(self, owner: Any, name: str) -> None:
