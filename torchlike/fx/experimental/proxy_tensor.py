@@ -423,9 +423,15 @@ def make_fx(
 
       pre_dispatch: whether operators are seen above autograd: ``linear``, not what it is made of.
 
-    NotImplementedError for an operator that cannot be traced with symbolic sizes. ValueError for
-    any other mode. RuntimeError where ``f`` asks for a value that is not known.
+    NotImplementedError for an operator that cannot be traced with symbolic sizes, and for
+    ``dynamic_shapes``. ValueError for any other mode. RuntimeError where ``f`` asks for a value
+    that is not known.
     """
+    if others.get("dynamic_shapes") is not None or hasattr(f, "_dynamic_spec"):
+        raise NotImplementedError(
+            "make_fx(dynamic_shapes=): graphs are for the shapes of the arguments. Use instead: "
+            'tracing_mode="symbolic", or torch.export.export(dynamic_shapes=).'
+        )
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise ValueError(f"Unexpected tracing type: {tracing_mode}")
 
