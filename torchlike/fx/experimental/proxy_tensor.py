@@ -19,6 +19,7 @@ from torchlike._extensions import boxes
 from torchlike._extensions.overrides import protocol, python_signatures
 from torchlike._ops.aten.tags import Tag
 from torchlike._runtime.lazy import LazyModule
+from torchlike._runtime.reference import follows
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensor, FakeTensorMode
 from torchlike.fx._symbolic_trace import PH, Tracer
@@ -234,11 +235,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def recorded_as(self, func: Any) -> Any:
         """Return the operator that is recorded for another."""
-        return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
+        if func is aten.detach.default and not self.pre_dispatch:
+            return aten.alias.default if follows("traced detach is an alias") else func
+        return self.run_as(func)
 
     def run_as(self, func: Any) -> Any:
         """Return the operator that runs for the sake of the trace."""
-        return self.recorded_as(func)
+        return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
 
     def standing_for(self, value: Any) -> Argument:
         """Return the proxy or constant that stands for an argument of an operator."""
