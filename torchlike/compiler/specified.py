@@ -50,6 +50,7 @@ class SpecifiedNumbers(Numbers):
 def spec_of(model: Any, given: Any, name: str) -> ShapesSpec:
     """Return the specification of a function or module: what is given under a name, or attached to
     it. TypeError for what is none; ValueError where there are two."""
-    spec: Any = given if model is None else spec_for(model, given)
-    whole = name == "shapes_spec" and not isinstance(spec, ShapesSpec)
-    return ShapesSpec(spec) if whole else whole_spec(spec)  # PyTorch's words of either name
+    spec = given if model is None else spec_for(model, given)
+    older = name == "shapes_spec" and not isinstance(spec, ShapesSpec)
+    make: Any = ShapesSpec if older else whole_spec  # which have PyTorch's words of either name
+    return make(spec)

@@ -12,6 +12,7 @@ from torchlike._core import casts, dtypes, errors, modes, views
 from torchlike._core.dispatch.registry import OP_FUNCTIONS, composite
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor_values import note_literal
+from torchlike._ops.creation.from_symbols import has_symbols, of_symbols
 from torchlike._ops.creation.infer_dtype import infer
 from torchlike._ops.creation.wrap_result import finish, numpy_dtype, preserve_strides
 from torchlike._ops.memory_order import strides_like
@@ -87,7 +88,13 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
     if isinstance(data, jax.Array):
         array: Any = data
     else:
-        array = infer(data, None if dtype is None else numpy_dtype(dtype))
+        try:
+            array = infer(data, None if dtype is None else numpy_dtype(dtype))
+        except RuntimeError:
+            if not has_symbols(data):
+                raise
+            made = of_symbols(data, dtype, device)
+            return made.requires_grad_() if requires_grad else made
     if dtype is not None:
         cast = casts.convert if isinstance(data, _ARRAYS) else _from_numbers
         array = cast(array, numpy_dtype(dtype))
