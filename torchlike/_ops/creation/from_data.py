@@ -12,11 +12,13 @@ from torchlike._core import casts, dtypes, errors, modes, views
 from torchlike._core.dispatch.registry import OP_FUNCTIONS, composite
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor_values import note_literal
-from torchlike._ops.creation.from_symbols import has_symbols, of_symbols
 from torchlike._ops.creation.infer_dtype import infer
 from torchlike._ops.creation.wrap_result import finish, numpy_dtype, preserve_strides
 from torchlike._ops.memory_order import strides_like
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, add_method
+
+symbolic_tensor = Provided("a tensor of numbers of which some are symbolic, else None")
 
 _ARRAYS = (np.ndarray, jax.Array)
 
@@ -91,9 +93,9 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         try:
             array = infer(data, None if dtype is None else numpy_dtype(dtype))
         except RuntimeError:
-            if not has_symbols(data):
+            made = symbolic_tensor(data, dtype, device)
+            if made is None:
                 raise
-            made = of_symbols(data, dtype, device)
             return made.requires_grad_() if requires_grad else made
     if dtype is not None:
         cast = casts.convert if isinstance(data, _ARRAYS) else _from_numbers

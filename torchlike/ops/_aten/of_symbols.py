@@ -7,7 +7,15 @@ from typing import Any
 from torchlike._compat.symbolic import SymFloat, is_symbolic
 from torchlike._core import dtypes, overrides
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._ops.creation.from_data import symbolic_tensor
 from torchlike.tensor import Tensor
+
+
+@symbolic_tensor.by
+def symbolic(data: Any, dtype: Any, device: Any) -> Tensor | None:
+    """Return a tensor of numbers of which some are symbolic; None where none is. ValueError for a
+    ragged list."""
+    return of_symbols(data, dtype, device) if has_symbols(data) else None
 
 
 def has_symbols(data: Any) -> bool:
