@@ -197,10 +197,12 @@ def said_of_leaves(
         said = [_at(spec.get(a.parameter), a.index) for a in given]
     elif spec is None:
         said = [None] * len(given)
-    elif len(spec) > len(given):
-        raise _mismatch("", f"`tuple` of {len(given)} elements", spec)
     else:
-        said = [*spec, *[None] * (len(given) - len(spec))]
+        names = list(dict.fromkeys(argument.parameter for argument in given))
+        if len(spec) > len(names):
+            raise _mismatch("", f"`tuple` of {len(names)} elements", spec)
+        by_name = dict(zip(names, spec, strict=False))
+        said = [_at(by_name.get(a.parameter), a.index) for a in given]
     return [
         pair
         for argument, of in zip(given, said, strict=True)
@@ -209,7 +211,13 @@ def said_of_leaves(
 
 
 def _at(said: Any, index: int | None) -> Any:
-    return said if index is None or said is None else said[index]
+    """Return what is said of an argument, of those that a parameter takes any number of: in a tuple
+    of all of them."""
+    if index is None or said is None:
+        return said
+    if not isinstance(said, (tuple, list)) or index >= len(said):
+        raise _mismatch("['*args']", f"`tuple` of more than {index} elements", said)
+    return said[index]
 
 
 def of_dimensions(tensor: Tensor, said: Any) -> dict[int, Any]:
