@@ -309,6 +309,7 @@ NAMED_ALIKE = {
     "Partition": (2, "torch.fx.passes.split_module and .infra.partitioner"),
     "SpawnContext": (2, "torch.multiprocessing, and Python's multiprocessing.context"),
     "Stream": (2, "torch and torch.cuda"),
+    "TensorSpec": (2, "fx.experimental.dynamic_spec, and distributed.tensor's of a shape"),
     "Transformer": (2, "torch.nn and torch.fx"),
     "autocast": (2, "torch.amp and torch_xla.amp"),
     "device": (3, "torch, torch.cuda and torch.xpu"),

@@ -149,3 +149,15 @@ def test_errors():
         export(model(), (X,))(X)
     with pytest.raises(TypeError, match="ExportedProgram"):
         save(model(), io.BytesIO())
+
+
+def test_sizes_of_a_parameter_that_takes_any_number_are_a_tuple():
+    class Any(torch.nn.Module):
+        def forward(self, *args):
+            return args[0] * 2
+
+    program = export(Any(), (X, X), dynamic_shapes=(({0: Dim("n")}, None),)).module()
+    assert program(torch.ones(7, 3), X).shape == (7, 3)
+    for said in (({0: Dim("n")},), (({0: Dim("n")},),)):
+        with pytest.raises(UserError, match="mismatch between the structure"):
+            export(Any(), (X, X), dynamic_shapes=said)

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import sys
+import typing
 import warnings
 
 NAN = math.nan
@@ -75,6 +76,24 @@ def strides_of_attention(t):
     return [list(t.nn.functional.scaled_dot_product_attention(*c).stride()) for c in cases]
 
 
+def two_masks(t, dimensions):
+    """Return what attention gives with a mask and is_causal, of the last row of three."""
+    x = t.arange(6.0).reshape(*[1] * (dimensions - 2), 3, 2)
+    mask = t.tensor([[True, False, True]] * 3)
+    return t.nn.functional.scaled_dot_product_attention(x, x, x, mask, is_causal=True)[..., 0, :]
+
+
+def traced_gradient(t, low, high):
+    """Return the gradient of clamp that a graph computes."""
+
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        return t.autograd.grad(x.clamp(low, high).sum(), x)[0]
+
+    x = t.tensor(VALUES)
+    return part(t, "fx.experimental.proxy_tensor").make_fx(gradient)(x)(x).tolist()
+
+
 def masks(t):
     flex = importlib.import_module(f"{t.__name__}.nn.attention.flex_attention")
 
@@ -106,6 +125,40 @@ def other_lengths(t):
     return found
 
 
+def part(t, path):
+    return importlib.import_module(f"{t.__name__}.{path}")
+
+
+def nodes_of_detached(t, **how):
+    graph = part(t, "fx.experimental.proxy_tensor").make_fx(lambda x: x.detach() * 2, **how)
+    return [node.name for node in graph(t.ones(1)).graph.nodes]
+
+
+def annotated(x, n: int | None = None, names: list[str] | None = None):
+    return x
+
+
+def fused(t):
+    """Return what modules take that are made of nodes, in order."""
+    graph = t.fx.Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    first = graph.call_function(t.sub, (y, x))
+    second = graph.call_function(t.add, (first, y))
+    graph.output(second)
+    module, make = t.fx.GraphModule(t.nn.Module(), graph), part(t, "fx.passes.utils.fuser_utils")
+    groups = ([first, second], [first], [second])
+    return [[n.name for n in make.fuse_as_graphmodule(module, g, "fused")[1]] for g in groups]
+
+
+class Pair(typing.NamedTuple):
+    a: int
+    b: int
+
+
+def pair_spec(t):
+    return part(t, "utils._pytree").tree_structure(Pair(1, 2))
+
+
 def columns(n):
     return [list(c) for c in zip(*itertools.product(VALUES, repeat=n), strict=True)]
 
@@ -129,6 +182,7 @@ def probes(t):
             "max": gradients(t, lambda x, high: t.clamp(x, max=high), columns(2)),
             "clamp_min": gradients(t, t.clamp_min, columns(2)),
             "numbers": [gradients(t, lambda x, b=b: t.clamp(x, *b), [VALUES]) for b in numbers],
+            "traced": [traced_gradient(t, *b) for b in numbers],
             "spread": gradients(t, lambda x, a: t.clamp(x, a, a + 1), [[[1.0], [2.0]], [1.0, 2.0]]),
         },
         "fmax shares ties": {
@@ -144,10 +198,18 @@ def probes(t):
         "softshrink rounds its number": softshrinks(t),
         "checks take words": checks(t),
         "attention lies as its query": strides_of_attention(t),
+        "attention refuses two masks": [refusal(lambda d=d: two_masks(t, d)) for d in (3, 4)],
         "sparsity counts blocks": masks(t),
         "parts of block masks are as long as their rows": parts_of_masks(t),
         "block masks of other lengths": other_lengths(t),
         "LBFGS maximizes": sorted(t.optim.LBFGS([t.ones(1)]).state_dict()["param_groups"][0]),
+        "traced detach is an alias": [
+            nodes_of_detached(t, **how)
+            for how in ({}, {"tracing_mode": "fake"}, {"pre_dispatch": True})
+        ],
+        "fused modules take placeholders in order": fused(t),
+        "unions are typing's": part(t, "fx").symbolic_trace(annotated).code,
+        "pytree spells": said(lambda: part(t, "utils._pytree").treespec_dumps(pair_spec(t))),
         "cholesky and qr are gone": [
             refusal(lambda f=f: f(t.eye(2)))
             for f in (t.cholesky, t.Tensor.cholesky, lambda x: t.qr(x)[1], lambda x: x.qr()[1])

@@ -105,17 +105,19 @@ def test_graphs_distributions_and_whole_models_work_with_shown_classes():
         "print(torch.equal(pickle.loads(pickle.dumps(traced))(x), model(x)))\n"
         "print(torch.distributions.Normal(torch.zeros(1), 1.0).expand([3]).batch_shape)\n"
         "file = io.BytesIO()\n"
-        "torch.save(model, file)\n"
+        "torch.save([*model, torch.nn.functional.relu, torch.add], file)\n"
         "print(b'ctorch.nn.modules.linear' in file.getvalue(), b'torchlike' in file.getvalue())\n"
         "file.seek(0)\n"
         "torchlike.remove_alias()\n"
         "again = torchlike.load(file, weights_only=False)\n"
-        "print(type(again[0]) is torchlike.nn.Linear, torchlike.equal(again(x), model(x)))\n"
+        "print(type(again[0]) is torchlike.nn.Linear, torchlike.equal(again[0](x), model[0](x)))\n"
+        "print(again[2] is torchlike.nn.functional.relu, again[3] is torchlike.add)\n"
     ) == [
         "['placeholder', 'call_module', 'call_module', 'output']",
         "True",
         "torch.Size([3])",
         "True False",
+        "True True",
         "True True",
     ]
 

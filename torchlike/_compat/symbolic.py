@@ -201,7 +201,8 @@ class SymFloat(_Symbol):
 
 
 class SymBool(_Symbol):
-    """An unknown bool; there is none: comparisons are decided."""
+    """An unknown bool: a condition of a specification of shapes. Comparisons of symbolic sizes are
+    decided."""
 
 
 def is_symbolic(value: Any) -> bool:
@@ -226,6 +227,8 @@ def _applied(function: Callable[..., Any], *args: Any) -> Any:
     if not all(isinstance(a, (int, float)) or is_symbolic(a) for a in args):
         return NotImplemented
     env = next(a.node.shape_env for a in args if is_symbolic(a))
+    if (derived := getattr(env, "derived", None)) is not None:  # of numbers without a hint
+        return derived(function, args)
     hint = function(*map(hint_of, args))
     if isinstance(hint, float):
         if function is operator.pow or any(isinstance(a, (float, SymFloat)) for a in args):
@@ -288,9 +291,9 @@ _EXPRESSIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def sym_not(a: Any) -> bool:
+def sym_not(a: Any) -> Any:
     """Return whether a value is false."""
-    return not a
+    return operator.invert(a) if isinstance(a, SymBool) else not a
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:

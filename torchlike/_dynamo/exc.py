@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from torchlike._jit.call.recompile_limit import FailOnRecompileLimitHit
+from torchlike._jit.call.recompile_limit import (
+    FailOnRecompileLimitHit,
+    InternalTorchDynamoError,
+    TorchDynamoException,
+)
 
 __all__ = [
     "FailOnRecompileLimitHit",
+    "InternalTorchDynamoError",
     "TorchDynamoException",
     "Unsupported",
     "UserError",
     "UserErrorType",
 ]
-
-
-class TorchDynamoException(RuntimeError):
-    """What goes wrong while a program is captured."""
 
 
 class Unsupported(TorchDynamoException):

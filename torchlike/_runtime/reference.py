@@ -77,6 +77,12 @@ CHANGES = {
         "with three dimensions, or one head that broadcasts, the result is contiguous",
         "its dimensions lie in memory as the query's do, as with four of one size",
     ),
+    "attention refuses two masks": ReleaseChange(
+        "2.14",
+        ("nn.functional.scaled_dot_product_attention",),
+        "with four dimensions on the CPU attn_mask and is_causal both mask",
+        "together they are a RuntimeError, as with three",
+    ),
     "sparsity counts blocks": ReleaseChange(
         "2.14",
         ("nn.attention.flex_attention.BlockMask.sparsity",),
@@ -106,6 +112,44 @@ CHANGES = {
         ("cholesky", "qr", "Tensor.cholesky", "Tensor.qr"),
         "they compute linalg.cholesky and linalg.qr",
         "they raise RuntimeError and name their successors",
+    ),
+    "traced detach is an alias": ReleaseChange(
+        "2.14",
+        ("fx.experimental.proxy_tensor.make_fx",),
+        "a detach is `aten.detach` in the graph",
+        "it is `aten.alias`, unless operators are seen above autograd",
+    ),
+    "fused modules take placeholders in order": ReleaseChange(
+        "2.14",
+        ("fx.passes.utils.fuser_utils.fuse_as_graphmodule",),
+        "what the module takes comes in the order in which its nodes use it",
+        "where it takes nothing but the graph's inputs, they come in the graph's order",
+    ),
+    "unions are typing's": ReleaseChange(
+        "2.14",
+        ("fx.Graph.python_code",),
+        'an annotation made with "or" signs is written with them',
+        "it is written as typing.Union has it",
+    ),
+    "pytree spells": ReleaseChange(
+        "2.14",
+        ("utils._pytree.treespec_dumps",),
+        "the error of a named tuple asks for a serializated_type_name",
+        "it asks for a serialized_type_name",
+    ),
+    "checked sparse tensors are told": ReleaseChange(
+        "2.14",
+        ("load",),
+        "sparse tensors of a file are checked in silence",
+        "with weights_only=True a UserWarning says that they are checked",
+        kept="they are checked in any case, and no program can do anything about it",
+    ),
+    "results of custom_op": ReleaseChange(
+        "2.14",
+        ("library.custom_op",),
+        "a result that is no tensor where the schema has one is a RuntimeError",
+        "a number is handed on",
+        kept="what follows would fail further away from the mistake",
     ),
     "ldexp of negative integers": ReleaseChange(
         "2.14",

@@ -9,8 +9,12 @@ from typing import Any, TypeVar, overload
 from torchlike._jit.call.entry import compiled
 from torchlike._jit.call.programs import of_options
 from torchlike._jit.call.recompile_limit import RecompileLimit
+from torchlike._runtime.lazy import LazyModule
 from torchlike.jit._optimized_module import OptimizedModule
 from torchlike.nn import Module
+
+#: Imported with the first specification.
+specified: Any = LazyModule("torchlike.compiler.specified")
 
 #: What is compiled is called as it was.
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -30,6 +34,7 @@ def compile(
     recompile_limit: int | None = None,
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
+    dynamic_shapes: Any = None,
 ) -> _F: ...
 @overload
 def compile(
@@ -45,6 +50,7 @@ def compile(
     recompile_limit: int | None = None,
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
+    dynamic_shapes: Any = None,
 ) -> Callable[[_F], _F]: ...
 def compile(
     model: Callable[..., Any] | None = None,
@@ -59,6 +65,7 @@ def compile(
     recompile_limit: int | None = None,
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
+    dynamic_shapes: Any = None,
 ) -> Any:
     """Compile a function or module; also a decorator, with or without arguments.
 
@@ -88,8 +95,12 @@ def compile(
         raise with ``fullgraph=True``. None means ``torch._dynamo.config.recompile_limit`` with
         ``fullgraph=True``, and no limit without. PyTorch counts changes of what a function reads
         from outside as well.
-      name, isolate_recompiles, shapes_spec: accepted, without effect: each compiled function has
-        its own programs and counts by itself, and which sizes are symbols changes no result.
+      name, isolate_recompiles: accepted, without effect: each compiled function has its own
+        programs and counts by itself.
+      dynamic_shapes: what ``torch.fx.experimental.dynamic_spec`` says of the arguments: a
+        ShapesSpec, ParamsSpec or dict. Each call is checked against it, and an int that is an
+        IntVar is traced from the first call on. ``shapes_spec`` is its name in PyTorch 2.13. What a
+        function with ``@dynamic_spec`` says goes without it.
 
     Returns:
       the compiled function, or the ``OptimizedModule``; without ``model``, the decorator.
@@ -98,8 +109,10 @@ def compile(
       JitCaptureError: from a call that cannot be compiled, with ``fullgraph=True``.
       FailOnRecompileLimitHit: (of ``torch._dynamo.exc``) from a call beyond ``recompile_limit``,
         with ``fullgraph=True``.
-      TypeError: ``recompile_limit`` is no number, or ``shapes_spec`` no dictionary.
-      ValueError: both ``dynamic`` and ``shapes_spec``.
+      InternalTorchDynamoError, AssertionError, RuntimeError: from a call that ``dynamic_shapes``
+        does not allow: a number or a rank, a range or a sum, an assumption.
+      TypeError: ``recompile_limit`` is no number, or ``dynamic_shapes`` says nothing of shapes.
+      ValueError: two of ``dynamic``, ``dynamic_shapes`` and ``shapes_spec``.
 
     Example:
       >>> @torch.compile
@@ -109,7 +122,13 @@ def compile(
       tensor([2., 2.])
     """
     limit = RecompileLimit.of(recompile_limit, fullgraph)
-    _check(shapes_spec, dynamic)
+    name_of_spec = "dynamic_shapes" if shapes_spec is None else "shapes_spec"
+    if shapes_spec is not None and dynamic_shapes is not None:
+        raise ValueError("`shapes_spec` is `dynamic_shapes` by its older name: pass one of them.")
+    spec = shapes_spec if dynamic_shapes is None else dynamic_shapes
+    if spec is not None or hasattr(getattr(model, "forward", model), "_dynamic_spec"):
+        spec = specified.spec_of(model, spec, name_of_spec)
+        _check(dynamic, name_of_spec)
     if model is None:
         return functools.partial(
             compile,
@@ -120,7 +139,7 @@ def compile(
             options=options,
             disable=disable,
             recompile_limit=recompile_limit,
-            shapes_spec=shapes_spec,
+            **{name_of_spec: spec},
         )
     if disable:
         return model
@@ -130,18 +149,13 @@ def compile(
         "warmup": of_options(options),
         "limit": limit,
     }
+    if spec is not None:
+        how["numbers"] = functools.partial(specified.SpecifiedNumbers, spec)
     return OptimizedModule(model, **how) if isinstance(model, Module) else compiled(model, **how)
 
 
-def _check(shapes_spec: Any, dynamic: Any) -> None:
-    if shapes_spec is None:
-        return
-    if not isinstance(shapes_spec, dict):
-        raise TypeError(
-            f"shapes_spec must be ParamsSpec, dict, or None, got {type(shapes_spec).__name__}"
-        )
+def _check(dynamic: Any, name: str) -> None:
     if dynamic is not None:
         raise ValueError(
-            "`dynamic` and `shapes_spec` cannot both be set. `shapes_spec` controls dynamic "
-            "behavior."
+            f"`dynamic` and `{name}` cannot both be set. `{name}` controls dynamic behavior."
         )

@@ -11,105 +11,12 @@ from jax import export as jax_export
 from torchlike._dynamo.exc import UserError, UserErrorType
 from torchlike._runtime.trees import flatten_call
 from torchlike.export.any_size import CallSizes
+from torchlike.export.dynamic_dims import Dim, DimHint, dims
+from torchlike.export.specified import SpecifiedShapes, is_specification, refuse_assumptions
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 __all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
-
-
-class _DimHint:
-    """What is said of a dimension without a name: ``Dim.AUTO``, ``Dim.DYNAMIC``, ``Dim.STATIC``."""
-
-    def __init__(self, name: str, min: int | None = None, max: int | None = None) -> None:
-        self.name, self.min, self.max = name, min, max
-
-    def __call__(self, min: int | None = None, max: int | None = None) -> _DimHint:
-        """Return the same hint, at least ``min`` and at most ``max``."""
-        return _DimHint(self.name, min, max)
-
-    def __repr__(self) -> str:
-        return f"Dim.{self.name}"
-
-
-class _DimType(type):
-    AUTO = _DimHint("AUTO")
-    DYNAMIC = _DimHint("DYNAMIC")
-    STATIC = _DimHint("STATIC")
-
-
-class Dim(metaclass=_DimType):
-    """A dimension whose size may differ from call to call, named, at least ``min``, at most
-    ``max``. ``2 * dim`` and ``dim + 1`` are derived dimensions.
-
-    ``Dim.AUTO`` leaves it to the trace whether a size may differ, ``Dim.DYNAMIC`` demands that it
-    may, ``Dim.STATIC`` that it may not. ValueError for a name that is no identifier, or an empty
-    range.
-    """
-
-    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
-        if not name.isidentifier():
-            raise ValueError(f"a dimension's name must be an identifier, not {name!r}")
-        if min is not None and max is not None and max < min:
-            raise ValueError(f"Cannot create Dim with inconsistent min={min}, max={max}")
-        self.__name__ = name
-        self.min, self.max = min, max
-        self._root, self._scale, self._offset = self, 1, 0
-
-    def _derived(self, scale: int, offset: int) -> Dim:
-        new = object.__new__(Dim)
-        new.min = new.max = None
-        new._root, new._scale, new._offset = self._root, scale, offset
-        new.__name__ = new._text
-        return new
-
-    @property
-    def _text(self) -> str:
-        """The dimension as an expression of its root's name."""
-        name = self._root.__name__
-        scaled = name if self._scale == 1 else f"{self._scale}*{name}"
-        if not self._offset:
-            return scaled
-        return f"{scaled} {'+' if self._offset > 0 else '-'} {abs(self._offset)}"
-
-    def __mul__(self, k: int) -> Dim:
-        if not isinstance(k, int) or k <= 0:
-            raise NotImplementedError(
-                f"Attempted to multiply {self.__name__} with {k}, where a positive integer was "
-                "expected. (Only increasing linear operations with integer coefficients are "
-                "supported.)"
-            )
-        return self._derived(self._scale * k, self._offset * k)
-
-    __rmul__ = __mul__
-
-    def __add__(self, k: int) -> Dim:
-        if not isinstance(k, int):
-            raise NotImplementedError(
-                f"Attempted to add {k} to {self.__name__}, where an integer was expected. (Only "
-                "increasing linear operations with integer coefficients are supported.)"
-            )
-        return self._derived(self._scale, self._offset + k)
-
-    __radd__ = __add__
-
-    def __sub__(self, k: int) -> Dim:
-        return self + (-k)
-
-    def __repr__(self) -> str:
-        if self._root is not self:
-            return f"DerivedDim('{self._text}')"
-        return f"Dim('{self.__name__}', min={self.min or 0}, max={self.max or 'int_oo'})"
-
-    def _root_size(self, size: int) -> int | None:
-        """Return the root's size where this dimension has the given one, or None where no root
-        gives it."""
-        rest = size - self._offset
-        return rest // self._scale if rest > 0 and not rest % self._scale else None
-
-
-def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Return several dimensions of one range."""
-    return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 class ShapesCollection:
@@ -273,6 +180,8 @@ def said_of_leaves(
 
     UserError for names that do not exist and structures that do not match.
     """
+    if is_specification(spec):
+        return refuse_assumptions(SpecifiedShapes(spec, fn, args, kwargs)).pairs
     if isinstance(spec, (ShapesCollection, AdditionalInputs)):
         spec = spec.dynamic_shapes(fn, args, kwargs)
     given = arguments_of(fn, args, kwargs)
@@ -288,10 +197,12 @@ def said_of_leaves(
         said = [_at(spec.get(a.parameter), a.index) for a in given]
     elif spec is None:
         said = [None] * len(given)
-    elif len(spec) > len(given):
-        raise _mismatch("", f"`tuple` of {len(given)} elements", spec)
     else:
-        said = [*spec, *[None] * (len(given) - len(spec))]
+        names = list(dict.fromkeys(argument.parameter for argument in given))
+        if len(spec) > len(names):
+            raise _mismatch("", f"`tuple` of {len(names)} elements", spec)
+        by_name = dict(zip(names, spec, strict=False))
+        said = [_at(by_name.get(a.parameter), a.index) for a in given]
     return [
         pair
         for argument, of in zip(given, said, strict=True)
@@ -300,7 +211,13 @@ def said_of_leaves(
 
 
 def _at(said: Any, index: int | None) -> Any:
-    return said if index is None or said is None else said[index]
+    """Return what is said of an argument, of those that a parameter takes any number of: in a tuple
+    of all of them."""
+    if index is None or said is None:
+        return said
+    if not isinstance(said, (tuple, list)) or index >= len(said):
+        raise _mismatch("['*args']", f"`tuple` of more than {index} elements", said)
+    return said[index]
 
 
 def of_dimensions(tensor: Tensor, said: Any) -> dict[int, Any]:
@@ -317,7 +234,7 @@ def of_dimensions(tensor: Tensor, said: Any) -> dict[int, Any]:
     for dim, entry in entries.items():
         if not -tensor.dim() <= dim < tensor.dim():
             raise ValueError(f"dynamic_shapes has dimension {dim} of a {tensor.dim()}-d tensor")
-        if not (entry is None or isinstance(entry, (int, Dim, _DimHint))):
+        if not (entry is None or isinstance(entry, (int, Dim, DimHint))):
             raise ValueError(
                 f"Unexpected dimension mapped to index {dim} in dynamic_shapes: {entry}"
             )
@@ -326,7 +243,7 @@ def of_dimensions(tensor: Tensor, said: Any) -> dict[int, Any]:
 
 def is_dynamic(entry: Any) -> bool:
     """Return whether a dimension with this entry may differ between calls."""
-    return isinstance(entry, Dim) or (isinstance(entry, _DimHint) and entry.name != "STATIC")
+    return isinstance(entry, Dim) or (isinstance(entry, DimHint) and entry.name != "STATIC")
 
 
 # -- for programs of JAX ---------------------------------------------------------------------------
@@ -345,7 +262,7 @@ def named_sizes(spec: Any, fn: Any, args: Any, kwargs: Any) -> CallSizes:
             if not is_dynamic(entry):
                 continue
             of = entry if isinstance(entry, Dim) else Dim(f"d{len(at_hand)}", max=entry.max)
-            name, size = of._root.__name__, of._root_size(tensor.shape[dim])
+            name, size = of._root.__name__, of.root_size(tensor.shape[dim])
             if size is None or at_hand.setdefault(name, size) != size:
                 raise UserError(
                     UserErrorType.INVALID_INPUT,

@@ -64,7 +64,7 @@ def _guards(guards: InputGuards) -> list[Any]:
         (name, {"is": _argument(wanted["is"])} if isinstance(wanted, dict) else wanted)
         for name, wanted in guards.leaves
     ]
-    return [leaves, guards.ranges, guards.relations]
+    return [leaves, guards.ranges, guards.relations, guards.assumed]
 
 
 def _graph(module: GraphModule) -> dict[str, Any]:
@@ -189,12 +189,12 @@ class _GraphReader:
             return targets.identifier(target)
         raise RuntimeError(f"node {given['name']} of a file does {op!r} with {args!r}")
 
-    def guards(self, leaves: Any, ranges: Any, relations: Any) -> InputGuards:
+    def guards(self, leaves: Any, ranges: Any, relations: Any, assumed: Any = ()) -> InputGuards:
         found = [
             (name, {"is": self._argument(wanted["is"], {})} if isinstance(wanted, dict) else wanted)
             for name, wanted in leaves
         ]
-        return InputGuards(found, ranges, relations)
+        return InputGuards(found, ranges, relations, assumed)
 
     def _argument(self, a: Any, nodes: dict[str, Node]) -> Any:
         if isinstance(a, _PLAIN):

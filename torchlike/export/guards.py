@@ -25,6 +25,7 @@ class InputGuards(Module):
         expression for an int that may differ, or ``{"is": value}``.
       ranges: the least and the greatest size of each symbol; None for any.
       relations: what else has to hold: ``[is an equality, left, right, holds]``.
+      assumed: the same of what was assumed of the sizes themselves: 0 and 1 are no exceptions.
     """
 
     def __init__(
@@ -32,10 +33,11 @@ class InputGuards(Module):
         leaves: Sequence[tuple[str, Any]],
         ranges: Mapping[str, tuple[int, int | None]],
         relations: Sequence[tuple[bool, str, str, bool]] = (),
+        assumed: Sequence[tuple[bool, str, str, bool]] = (),
     ) -> None:
         super().__init__()
         self.leaves, self.ranges = list(leaves), dict(ranges)
-        self.relations = list(relations)
+        self.relations, self.assumed = list(relations), list(assumed)
         self._parsed: dict[str, Any] = {}
 
     def forward(self, *leaves: Any) -> None:
@@ -56,9 +58,15 @@ class InputGuards(Module):
         for text, place, size in later:
             self._solve(text, place, size, sizes, where)
             _check(self._value(text, sizes) == size, f"{place} == {_named(text, where)}")
+        self._check_relations(self.assumed, sizes, where)
         # Symbols stand for sizes of 2 and more: operators decide for themselves what 0 and 1 mean.
         sizes = {name: max(size, symbolic_sizes.LEAST) for name, size in sizes.items()}
-        for is_equality, left, right, holds in self.relations:
+        self._check_relations(self.relations, sizes, where)
+
+    def _check_relations(
+        self, relations: Sequence[Any], sizes: Mapping[str, int], where: Mapping[str, str]
+    ) -> None:
+        for is_equality, left, right, holds in relations:
             a, b = self._value(left, sizes), self._value(right, sizes)
             text = f"{_named(left, where)} {SIGNS[is_equality, holds]} {_named(right, where)}"
             _check((a == b if is_equality else a >= b) is holds, text)
@@ -113,10 +121,10 @@ class InputGuards(Module):
         return self._parsed[text]
 
     def __deepcopy__(self, memo: Any) -> InputGuards:
-        return InputGuards(self.leaves, self.ranges, self.relations)
+        return InputGuards(self.leaves, self.ranges, self.relations, self.assumed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return InputGuards, (self.leaves, self.ranges, self.relations)
+        return InputGuards, (self.leaves, self.ranges, self.relations, self.assumed)
 
 
 def _check(holds: bool, said: str) -> None:

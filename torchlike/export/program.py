@@ -19,6 +19,7 @@ from torchlike.export.guards import InputGuards, plain
 from torchlike.export.older_files import OlderProgram
 from torchlike.export.sizes import ArgumentSizes
 from torchlike.export.tracing import TracedExport, trace
+from torchlike.fx.experimental.dynamic_spec import spec_for
 from torchlike.serialization.damage import reading
 from torchlike.serialization.stablehlo import archive
 from torchlike.tensor import Tensor
@@ -45,10 +46,11 @@ def export(
       args, kwargs: example arguments: tensors, plain values, and containers of them.
       dynamic_shapes: for each argument (by name or position) None, or for each dimension that
         varies a ``Dim`` or ``Dim.AUTO``, as a dict or a list; a ``ShapesCollection``, or
-        ``AdditionalInputs``.
+        ``AdditionalInputs``; a ShapesSpec or ParamsSpec of ``torch.fx.experimental.dynamic_spec``.
+        What ``@dynamic_spec`` says of ``forward`` goes without it.
 
     Raises:
-      ValueError: ``mod`` is no module.
+      ValueError: ``mod`` is no module; a specification does not fit the arguments; there are two.
       UserError: dynamic_shapes do not match the arguments; a size that is to differ is taken for
         one number.
       NotImplementedError: ``preserve_module_call_signature`` names a submodule.
@@ -75,6 +77,7 @@ def export(
             "needs there, or an export of the submodule by itself."
         )
     kwargs = dict(kwargs or {})
+    dynamic_shapes = spec_for(mod, dynamic_shapes)
     sizes = ArgumentSizes(dynamic_shapes, mod, args, kwargs)
     traced = trace(mod, args, kwargs, sizes)
     fixed = sizes.fixed_by_the_trace()
@@ -126,7 +129,7 @@ def _guards(args: Any, kwargs: dict[str, Any], sizes: ArgumentSizes) -> InputGua
         else:
             leaves.append((name, plain(wanted) if is_symbolic(wanted) else {"is": leaf}))
     relations = [(g.is_equality, str(g.left), str(g.right), g.holds) for g in sizes.env.guards]
-    return InputGuards(leaves, dict(sizes.ranges()), relations)
+    return InputGuards(leaves, dict(sizes.ranges()), relations, sizes.assumed)
 
 
 def save(

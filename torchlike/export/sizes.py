@@ -10,14 +10,15 @@ from jax import export as jax_export
 
 from torchlike._compat.symbolic import SymInt, SymNode, symbolic_sizes
 from torchlike._dynamo.exc import UserError, UserErrorType
+from torchlike.export.dynamic_dims import Dim
 from torchlike.export.dynamic_shapes import (
-    Dim,
     arguments_of,
     is_dynamic,
     of_dimensions,
     said_of_leaves,
 )
 from torchlike.export.guards import SIGNS
+from torchlike.export.specified import SpecifiedShapes, is_specification
 from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
@@ -104,7 +105,8 @@ class ArgumentSizes:
         self.symbols: dict[str, Symbol] = {}
         self._fixed = fixed
         self._by_root: dict[str, str] = {}
-        pairs = said_of_leaves(spec, fn, args, kwargs)
+        specified = SpecifiedShapes(spec, fn, args, kwargs) if is_specification(spec) else None
+        pairs = said_of_leaves(spec, fn, args, kwargs) if specified is None else specified.pairs
         rows = [
             self._row(leaf, said, name)
             for (leaf, said), name in zip(pairs, self.names, strict=True)
@@ -115,6 +117,9 @@ class ArgumentSizes:
         self.of_leaves = [
             self._sized(leaf, row, made) for (leaf, _), row in zip(pairs, rows, strict=True)
         ]
+        by_root = {root: made[name] for root, name in self._by_root.items()}
+        #: What a specification assumes beside, as relations of the guards.
+        self.assumed = [] if specified is None else specified.assumed(by_root)
 
     def _row(self, leaf: Any, said: Any, name: str) -> dict[int, AffineSize]:
         """Return the dimensions of a leaf that are made of symbols, and how; dimension 0 stands for
@@ -156,7 +161,7 @@ class ArgumentSizes:
             alone = self._symbol(where, entry, size, automatic)
             return None if alone is None else AffineSize(alone, 1, 0)
         root = entry._root
-        at_hand = entry._root_size(size)
+        at_hand = entry.root_size(size)
         where = f"{where} = {size}"
         if at_hand is None or not _range(root).has(at_hand):
             raise UserError(

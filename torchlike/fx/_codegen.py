@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import enum
+import functools
 import keyword
 import math
 import re
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import torchlike
 from torchlike._core.dtypes import dtype
+from torchlike._runtime.reference import follows
 from torchlike.fx import _names, _readable
 from torchlike.fx import _pytree as fx_pytree
 from torchlike.fx.node import Argument, Node, _get_qualified_name, _type_repr, map_arg
@@ -330,6 +332,8 @@ class _Writer:
         """Return a type as the code writes it."""
         if kind == ():
             return "()"
+        if isinstance(kind, types.UnionType) and follows("unions are typing's"):
+            kind = functools.reduce(lambda a, b: typing.Union[a, b], typing.get_args(kind))  # noqa: UP007
         if isinstance(kind, types.UnionType):
             return "|".join(map(self.annotation, typing.get_args(kind)))
         typename = _type_repr(kind)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlike._core.size import Size
+from torchlike._runtime.reference import follows
 
 #: The version of the form.
 PROTOCOL = 1
@@ -73,11 +74,14 @@ def _read_default(written: dict[str, Any]) -> list[Any]:
     return [factory, written["dict_context"]]
 
 
+_TYPE_NAME = "serialized_type_name" if follows("pytree spells") else "serializated_type_name"
+
+
 def _write_named(kind: type) -> str:
     if kind not in FORMS:
         raise NotImplementedError(
             f"Can't serialize TreeSpec of namedtuple class {kind} because we didn't register a "
-            "serializated_type_name. Please register using `_register_namedtuple`."
+            f"{_TYPE_NAME}. Please register using `_register_namedtuple`."
         )
     return str(FORMS[kind].name)
 

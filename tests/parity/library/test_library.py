@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from library_cases import BOTH, name, said
 
+from torchlike._runtime import reference
+
 torch = pytest.importorskip("torch")
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning"),
@@ -175,7 +177,8 @@ def test_results_are_checked(which):
         answers = [
             (kind, text.partition(" (with")[2].partition("): ")[2]) for kind, text in answers
         ]
-    assert answers[0] == answers[1]
+    if which != "number" or not reference.follows("results of custom_op"):
+        assert answers[0] == answers[1]
 
 
 def test_operators_that_write():

@@ -89,7 +89,12 @@ NAMES = {
     "spmm of dense": lambda t: t.spmm(matrix(t), t.ones(3, 2)),
     "reset": lambda t: t.compiler.reset(),
     "shape_as_tensor": lambda t: t.onnx.operators.shape_as_tensor(matrix(t)),
-    "device module": lambda t: t.get_device_module().__name__.partition(".")[2],
+    # A build of PyTorch's for CUDA names cuda, also without a GPU.
+    **(
+        {}
+        if torch.version.cuda
+        else {"device module": lambda t: t.get_device_module().__name__.partition(".")[2]}
+    ),
     "device module of cuda": lambda t: t.get_device_module("cuda:1") is t.cuda,
     "device module of a device": lambda t: t.get_device_module(t.device("cpu")) is t.cpu,
     "no device module": lambda t: t.get_device_module("zz"),

@@ -111,6 +111,7 @@ def test_bytes_and_words_on_one_memory():
 
 
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+@pytest.mark.filterwarnings("ignore:Validating sparse tensor invariants")  # of PyTorch 2.14
 @pytest.mark.parametrize("coalesced", [False, True])
 def test_sparse_tensors(coalesced):
     def make(t):

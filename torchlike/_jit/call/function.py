@@ -113,6 +113,7 @@ class JitFunction:
         heeds_stance: bool = False,
         checks: bool | None = None,
         limit: RecompileLimit | None = None,
+        numbers: Callable[..., Numbers] = Numbers,
     ) -> None:
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
@@ -127,6 +128,7 @@ class JitFunction:
             "heeds_stance": heeds_stance,
             "checks": checks,
             "limit": limit,
+            "numbers": numbers,
         }
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
@@ -138,7 +140,7 @@ class JitFunction:
         self._unkept: Counter[Any] = Counter()
         #: Programs that did not fit the next call: in a row, in all, and when the last was made.
         self._unsettled = 0, 0, 0
-        self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
+        self._numbers = numbers(fn, static_argnums, static_argnames, dynamic)
         self._kinds = None if limit is None else KindsOfCalls(limit, dynamic)
         self._opened = Opened()
         self._recompiles = Recompiles(fn, self._name, self._numbers)

@@ -14,6 +14,14 @@ from torchlike._jit.guards.keys import without_objects
 from torchlike.tensor import Tensor
 
 
+class TorchDynamoException(RuntimeError):
+    """What goes wrong while a program is captured."""
+
+
+class InternalTorchDynamoError(TorchDynamoException):
+    """An error that another one caused, which it names."""
+
+
 class FailOnRecompileLimitHit(Exception):
     """A function that must be one graph was compiled for too many kinds of calls."""
 

@@ -15,7 +15,10 @@ from torchlike._core.tensor_values import note_literal
 from torchlike._ops.creation.infer_dtype import infer
 from torchlike._ops.creation.wrap_result import finish, numpy_dtype, preserve_strides
 from torchlike._ops.memory_order import strides_like
+from torchlike._runtime.provided import Provided
 from torchlike.tensor import Tensor, add_method
+
+symbolic_tensor = Provided("a tensor of numbers of which some are symbolic, else None")
 
 _ARRAYS = (np.ndarray, jax.Array)
 
@@ -87,7 +90,13 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
     if isinstance(data, jax.Array):
         array: Any = data
     else:
-        array = infer(data, None if dtype is None else numpy_dtype(dtype))
+        try:
+            array = infer(data, None if dtype is None else numpy_dtype(dtype))
+        except RuntimeError:
+            made = symbolic_tensor(data, dtype, device)
+            if made is None:
+                raise
+            return made.requires_grad_() if requires_grad else made
     if dtype is not None:
         cast = casts.convert if isinstance(data, _ARRAYS) else _from_numbers
         array = cast(array, numpy_dtype(dtype))

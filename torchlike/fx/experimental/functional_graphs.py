@@ -101,10 +101,6 @@ class FunctionalMode(ProxyTorchDispatchMode):
         packet = getattr(aten, f"{func.operator.name}_copy", None)
         return getattr(packet, func._overloadname, func) if packet is not None else func
 
-    def run_as(self, func: Any) -> Any:
-        """Return the operator itself: its results share memory where it gives views."""
-        return super().recorded_as(func)
-
     def _note_results(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         several = isinstance(result, (tuple, list))
         made = tensors_of(result if several else (result,))

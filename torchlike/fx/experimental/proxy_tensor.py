@@ -19,6 +19,7 @@ from torchlike._extensions import boxes
 from torchlike._extensions.overrides import protocol, python_signatures
 from torchlike._ops.aten.tags import Tag
 from torchlike._runtime.lazy import LazyModule
+from torchlike._runtime.reference import follows
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensor, FakeTensorMode
 from torchlike.fx._symbolic_trace import PH, Tracer
@@ -234,11 +235,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def recorded_as(self, func: Any) -> Any:
         """Return the operator that is recorded for another."""
-        return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
+        if func is aten.detach.default and not self.pre_dispatch:
+            return aten.alias.default if follows("traced detach is an alias") else func
+        return self.run_as(func)
 
     def run_as(self, func: Any) -> Any:
         """Return the operator that runs for the sake of the trace."""
-        return self.recorded_as(func)
+        return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
 
     def standing_for(self, value: Any) -> Argument:
         """Return the proxy or constant that stands for an argument of an operator."""
@@ -423,9 +426,15 @@ def make_fx(
 
       pre_dispatch: whether operators are seen above autograd: ``linear``, not what it is made of.
 
-    NotImplementedError for an operator that cannot be traced with symbolic sizes. ValueError for
-    any other mode. RuntimeError where ``f`` asks for a value that is not known.
+    NotImplementedError for an operator that cannot be traced with symbolic sizes, and for
+    ``dynamic_shapes``. ValueError for any other mode. RuntimeError where ``f`` asks for a value
+    that is not known.
     """
+    if others.get("dynamic_shapes") is not None or hasattr(f, "_dynamic_spec"):
+        raise NotImplementedError(
+            "make_fx(dynamic_shapes=): graphs are for the shapes of the arguments. Use instead: "
+            'tracing_mode="symbolic", or torch.export.export(dynamic_shapes=).'
+        )
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise ValueError(f"Unexpected tracing type: {tracing_mode}")
 

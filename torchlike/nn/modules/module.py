@@ -163,7 +163,12 @@ class Module(StateDicts, Hooks, Conversions):
 
     def compile(self, *, fullgraph: Any = False, dynamic: Any = None, **options: Any) -> None:
         """Compile ``forward`` in place, with ``torch.compile``'s arguments; hooks run around it as
-        before."""
+        before. NotImplementedError for ``dynamic_shapes``."""
+        if options.get("dynamic_shapes", options.get("shapes_spec")) is not None:
+            raise NotImplementedError(
+                "module.compile(dynamic_shapes=). Use instead: torch.compile(module, "
+                "dynamic_shapes=)."
+            )
         forward = self.forward
 
         @functools.wraps(forward)

@@ -31,6 +31,7 @@ from torchlike._ops.nn.attention.weighting import (
 )
 from torchlike._ops.promotion import check_broadcast
 from torchlike._runtime import targets
+from torchlike._runtime.reference import follows
 from torchlike.tensor import Tensor
 
 
@@ -260,7 +261,8 @@ def scaled_dot_product_attention(
     whole give 0. ``dropout_p`` drops weights, whether or not a module is training.
 
     RuntimeError for both ``attn_mask`` and ``is_causal``, but for inputs of 4 dimensions without
-    dropout and a gradient of the mask, where both mask (PyTorch's flash attention on the CPU);
+    dropout and a gradient of the mask, where both mask (flash attention on the CPU of PyTorch 2.13,
+    not of 2.14);
     ValueError where the mask is a ``torch.nn.attention.bias.CausalBias``.
 
     Example:
@@ -272,7 +274,8 @@ def scaled_dot_product_attention(
         if hasattr(attn_mask, "variant"):  # its class lies in a room above this one
             raise ValueError("CausalBias should not be used with causal=True")
         learned = attn_mask.requires_grad and modes.current.grad_enabled
-        if query.dim() != 4 or dropout_p or learned:
+        refused = follows("attention refuses two masks")
+        if query.dim() != 4 or dropout_p or learned or refused:
             raise RuntimeError(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                 "is_causal=True"

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Container, Mapping
 from typing import Any
 
+from torchlike._runtime.reference import follows
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node
@@ -77,13 +78,12 @@ def fuse_as_graphmodule(
     taken: dict[Node, Node] = {}
     copies: dict[Node, Node] = {}
 
+    for node in _outside(gm, nodes, inside):
+        taken[node] = graph.placeholder(node.name, type_expr=node.type)
+        taken[node].meta = copy.copy(node.meta)
+
     def own(node: Node) -> Node:
-        if node in inside:
-            return copies[node]
-        if node not in taken:
-            taken[node] = graph.placeholder(node.name, type_expr=node.type)
-            taken[node].meta = copy.copy(node.meta)
-        return taken[node]
+        return copies[node] if node in inside else taken[node]
 
     for node in nodes:
         copies[node] = graph.node_copy(node, own)
@@ -93,6 +93,17 @@ def fuse_as_graphmodule(
     graph.lint()
     fused, _ = lift_subgraph_as_module(gm, graph, class_name=module_name)
     return fused, tuple(taken), tuple(given)
+
+
+def _outside(gm: GraphModule, nodes: NodeList, inside: Container[Node]) -> list[Node]:
+    """Return what nodes take from outside, in the order of a fused module's parameters."""
+    found = list(
+        dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
+    )
+    in_order = follows("fused modules take placeholders in order")
+    if in_order and all(node.op == "placeholder" for node in found):
+        return [node for node in gm.graph.nodes if node in found]
+    return found
 
 
 def insert_subgm(

@@ -8,6 +8,7 @@ from torchlike._core import devices, dtypes, errors
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._core.layouts import contiguous_format, memory_format, preserve_format, strided
 from torchlike.ops._aten.handlers import composite, unhandled
+from torchlike.ops._aten.of_symbols import symbolic
 from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 
@@ -168,8 +169,12 @@ def as_int(self: Tensor) -> int:
 
 @composite("tensor")
 def tensor(data: Any, **options: Any) -> Tensor:
-    """Make a new tensor where no class or mode sees it, then hand it over."""
+    """Make a new tensor where no class or mode sees it, then hand it over; of symbolic numbers by
+    operators that they see."""
     wants_grad = options.pop("requires_grad", False)
+    made = symbolic(data, options.get("dtype"), options.get("device"))
+    if made is not None:
+        return made.requires_grad_() if wants_grad else made
     with unhandled():
         made = NAMESPACES[""]["tensor"](data, **options)
     lifted = aten.lift_fresh.default(made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchlike._runtime.reference import follows
 from torchlike.ops._aten.derivatives.rules import formula, times, times_number
 from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
@@ -115,10 +116,14 @@ def _zero(g: Tensor) -> Tensor:
     return aten.scalar_tensor.default(0.0, dtype=g.dtype, layout=g.layout, device=g.device)
 
 
+_ENDS = ("gt", "lt") if follows("clamp shares ties") else ("ge", "le")
+_ABOVE, _BELOW = (getattr(aten, name).Scalar for name in _ENDS)
+
+
 def _within(g: Any, a: Any) -> Tensor:
     zero = _zero(g)
-    low = None if a.min is None else aten.ge.Scalar(a.self, a.min)
-    high = None if a.max is None else aten.le.Scalar(a.self, a.max)
+    low = None if a.min is None else _ABOVE(a.self, a.min)
+    high = None if a.max is None else _BELOW(a.self, a.max)
     inside = low if high is None else high
     if low is not None and high is not None:
         inside = aten.logical_and_.default(low, high)
@@ -133,8 +138,8 @@ def _where(compare: Any, g: Any) -> Tensor:
     return aten.where.self(compare(), g, zero)
 
 
-formula("clamp_min.default", self=lambda g, a: _where(lambda: aten.ge.Scalar(a.self, a.min), g))
-formula("clamp_max.default", self=lambda g, a: _where(lambda: aten.le.Scalar(a.self, a.max), g))
+formula("clamp_min.default", self=lambda g, a: _where(lambda: _ABOVE(a.self, a.min), g))
+formula("clamp_max.default", self=lambda g, a: _where(lambda: _BELOW(a.self, a.max), g))
 
 
 def _of_extreme(compare: str, own: str, other: str) -> Any:
