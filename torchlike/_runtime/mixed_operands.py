@@ -78,6 +78,16 @@ def spans_processes(x: Any) -> bool:
     )
 
 
+def check_saved(x: Any) -> None:
+    """Raise NotImplementedError for values that are to be pickled, and of which other processes
+    hold parts."""
+    if spans_processes(x):
+        raise NotImplementedError(
+            "saving a DTensor whose mesh spans processes: use torch.distributed.checkpoint, or "
+            "save full_tensor() or to_local()"
+        )
+
+
 def is_own(x: Any) -> bool:
     """Return whether an operand is an array of several elements that this process alone knows."""
     size = getattr(x, "size", 1)

@@ -212,6 +212,8 @@ def init_process_group(
 def _backends(given: str) -> list[str]:
     """Return the backends' names in ``gloo`` or ``cpu:gloo,cuda:nccl``. Errors as of
     ``init_process_group``."""
+    if not isinstance(given, str):
+        raise ValueError("Backend constructor parameter must be string-ish")
     names = [part.rpartition(":")[2] for part in given.lower().split(",")]
     for name in names:
         if name in _NOT_BUILT:

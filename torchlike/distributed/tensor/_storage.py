@@ -19,6 +19,7 @@ from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._extensions.meta import MetaArray
 from torchlike._runtime.jax_private import arrays
+from torchlike._runtime.mixed_operands import check_saved
 from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate
@@ -62,11 +63,7 @@ class PlacedStorage(Storage):
         return PlacedStorage(array, self.sharding, self.mesh, said)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if not getattr(self.cell, "is_fully_addressable", True):
-            raise NotImplementedError(
-                "saving a DTensor whose mesh spans processes: use torch.distributed.checkpoint, or "
-                "save full_tensor() or to_local()"
-            )
+        check_saved(self.cell)
         found = Storage(self.cell)  # read back, it is whole, and lies on one device
         found.strides = self.strides
         return found.__reduce__()
