@@ -18,7 +18,7 @@ LIMITS = {
     "lines of the package": 184_445,
     "rooms that import each other": 1,
     "mentions of the running capture": 48,
-    "questions whether a capture runs": 117,
+    "questions whether a capture runs": 119,
     "docstrings without a verb": 0,
     "functions of over 60 lines": 12,
     "class names used twice": 16,

@@ -1,5 +1,7 @@
 """What PyTorch does on GPUs alone, hangs at, or does not do: each case checks itself."""
 
+import io
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -720,3 +722,19 @@ def case_a_check_of_values_fails_on_one_rank():
     assert [p.tolist() for p in net.parameters()] == before
     assert torch.isfinite(step(x, good))
     assert [p.tolist() for p in net.parameters()] != before
+
+
+def case_a_dtensor_is_no_pickle():
+    d = distribute_tensor(torch.arange(5.0), init_device_mesh("cpu", (2,)), [Shard(0)])
+    for given in (d, d * 2):
+        with pytest.raises(NotImplementedError, match=r"torch\.distributed\.checkpoint"):
+            torch.save(given, io.BytesIO())
+
+
+def case_local_parts_in_a_compiled_function():
+    """Unequal ones are refused there; the values are not."""
+    d = distribute_tensor(torch.arange(5.0), init_device_mesh("cpu", (2,)), [Shard(0)])
+    doubled = torch.compile(lambda x: (x * 2).full_tensor(), fullgraph=True)
+    assert doubled(d).tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+    with pytest.raises(Exception, match="unequal parts or terms"):
+        torch.compile(lambda x: x.to_local() * 2, fullgraph=True)(d)

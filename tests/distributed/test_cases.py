@@ -20,6 +20,7 @@ LONG = (
     "context_parallel_cases.py",
     "sharded_cases.py",
     "two_dimensional_cases.py",
+    "uneven_cases.py",
 )
 RANKS = {file: len(ranks) for file, ranks in GOLDEN.items()}
 CASES = [

@@ -20,6 +20,7 @@ FILES = (
     "state_dict_cases.py",
     "training_cases.py",
     "two_dimensional_cases.py",
+    "uneven_cases.py",
 )
 #: How many ranks run a file, where not two.
 RANKS = {

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
+from torchlike._compat.tensor_types import TENSOR_TYPES, DenseTensorType
 from torchlike._core import devices, dtypes, modes
 from torchlike._core.errors import type_name, warn_once
 from torchlike._ops.creation import determinism
@@ -246,7 +246,7 @@ def set_default_tensor_type(t: Any) -> None:
         if kind is None or package not in ("torch", "torch.cuda"):
             raise TypeError(f"invalid type: '{t}'")
     floating = "only floating-point types are supported as the default type"
-    if not isinstance(kind, TensorType):
+    if not isinstance(kind, DenseTensorType):
         raise TypeError(f"invalid type object: {floating}")
     if not kind.dtype.is_floating_point:
         raise TypeError(floating)

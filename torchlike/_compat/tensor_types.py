@@ -13,7 +13,7 @@ from torchlike._ops.creation.old_constructors import of_size_or_data, of_tensor
 from torchlike.tensor import Tensor
 
 
-class TensorType(type):
+class DenseTensorType(type):
     """A class without instances of its own: calling it makes a Tensor of its dtype, and
     ``isinstance`` asks for that dtype."""
 
@@ -51,9 +51,9 @@ def _on_storage(storage: Any, dtype: dtypes.dtype) -> Tensor:
     return empty(0, dtype=dtype, device=storage.device).set_(storage)
 
 
-def _type_of(name: str, dtype: dtypes.dtype) -> TensorType:
+def _type_of(name: str, dtype: dtypes.dtype) -> DenseTensorType:
     said = f"Makes a tensor of {dtype}, of a size or from data: PyTorch's old name."
-    return TensorType(name, (), {"dtype": dtype, "__module__": "torchlike", "__doc__": said})
+    return DenseTensorType(name, (), {"dtype": dtype, "__module__": "torchlike", "__doc__": said})
 
 
 TENSOR_TYPES = {

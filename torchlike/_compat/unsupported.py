@@ -50,6 +50,17 @@ _DISPATCHER = Gap(
     "there is no dispatcher of that kind", "torch.library.custom_op and its register_ methods"
 )
 _INDUCTOR = Gap("XLA compiles, not the Inductor", "torchlike.jit on the GraphModule")
+_ACCELERATORS = Gap(
+    "nothing here runs parts of a graph on several accelerators by itself",
+    "torch.fx.passes.split_module and one device for each part",
+)
+_TYPES_OF_GRAPHS = Gap(
+    "annotations of sizes are kept in graphs, and not inferred",
+    "torch.fx.passes.shape_prop, or a FakeTensorMode",
+)
+_META_TRACER = Gap(
+    "a symbolic trace has no values", "torch.fx.experimental.proxy_tensor.make_fx, which has sizes"
+)
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap(
     "C++ and CUDA sources are not compiled",
@@ -132,6 +143,18 @@ GAPS: dict[str, dict[str, Gap]] = {
     "export": {"draft_export": _UNBACKED},
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
     "_custom_ops": {"get_ctx": _UNBACKED},
+    "ao.nn.qat": dict.fromkeys(
+        ("Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"), _QUANT
+    ),
+    "fx.experimental.accelerator_partitioner": dict.fromkeys(
+        ("DAG", "DAGNode", "PartitionResult", "Partitioner"), _ACCELERATORS
+    ),
+    "fx.experimental.graph_gradual_typechecker": dict.fromkeys(
+        ("GraphTypeChecker", "Refine"), _TYPES_OF_GRAPHS
+    ),
+    "fx.experimental.meta_tracer": dict.fromkeys(
+        ("MetaProxy", "MetaTracer", "symbolic_trace"), _META_TRACER
+    ),
     "fx.passes.regional_inductor": {"regional_inductor": _INDUCTOR},
     "utils.cpp_extension": dict.fromkeys(
         (
@@ -333,6 +356,10 @@ _MADE_ELSEWHERE = frozenset(
         "_C",
         "distributed.checkpoint.format_utils",
         "distributed.optim",
+        "ao.nn.qat",
+        "fx.experimental.accelerator_partitioner",
+        "fx.experimental.graph_gradual_typechecker",
+        "fx.experimental.meta_tracer",
         "fx.passes.regional_inductor",
     )
 )

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax import core
+from jax.sharding import NamedSharding
 
 from torchlike._runtime.jax_private.equations import interpret, subjaxprs
 from torchlike._runtime.provided import Provided
@@ -49,6 +50,8 @@ def is_replicating() -> bool:
 refuse = Provided("refuses an op of operands of one process beside those of all", lambda op: None)
 #: ``alike(made, model)`` is a new tensor where the tensor lies that it was made after.
 alike = Provided("moves a new tensor to its model's mesh", lambda made, model: made)
+#: ``own_draws(t, draw)`` has ``draw`` fill the process' own part of ``t``, and says whether it did.
+own_draws = Provided("draws the parts of tensors over processes", lambda t, draw: False)
 #: ``delivered(storages, arrays)`` sees what a program is about to write into cells.
 delivered = Provided("notes which tensors stay ordinary", lambda storages, arrays: None)
 #: ``ordinary_results(inputs, made)`` are the numbers of the cells that a program makes, of these
@@ -58,11 +61,31 @@ ordinary_results = Provided("tells a program's ordinary results", lambda inputs,
 leave_mesh = Provided("has an ordinary tensor leave the mesh", lambda storage: None)
 
 
+def place_of(storage: Any) -> Any:
+    """Return where the contents of a cell lie on a mesh, as a guard compares it: the sharding, and
+    with it placements that it does not say; None on no mesh."""
+    found = None if storage.is_ordinary else getattr(storage.cell, "sharding", None)
+    if not isinstance(found, NamedSharding):
+        return None
+    said = getattr(storage, "declared", None)
+    return found if said is None else (found, said)
+
+
 def spans_processes(x: Any) -> bool:
     """Return whether an operand is an array that other processes hold parts of."""
     return (
         isinstance(x, jax.Array) and not isinstance(x, core.Tracer) and not x.is_fully_addressable
     )
+
+
+def check_saved(x: Any) -> None:
+    """Raise NotImplementedError for values that are to be pickled, and of which other processes
+    hold parts."""
+    if spans_processes(x):
+        raise NotImplementedError(
+            "saving a DTensor whose mesh spans processes: use torch.distributed.checkpoint, or "
+            "save full_tensor() or to_local()"
+        )
 
 
 def is_own(x: Any) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat.tensor_types import TENSOR_TYPES as _ON_CPU
-from torchlike._compat.tensor_types import TensorType
+from torchlike._compat.tensor_types import DenseTensorType
 from torchlike.cuda._device import is_available
 
 
-class CudaTensorType(TensorType):
-    """As TensorType, on the GPU. TypeError without one."""
+class CudaTensorType(DenseTensorType):
+    """As DenseTensorType, on the GPU. TypeError without one."""
 
     device_type = "cuda"
 
@@ -29,7 +29,7 @@ class CudaTensorType(TensorType):
         return f"<class 'torch.cuda.{cls.__name__}'>"
 
 
-def _type_of(name: str, kind: TensorType) -> CudaTensorType:
+def _type_of(name: str, kind: DenseTensorType) -> CudaTensorType:
     said = f"Makes a tensor of {kind.dtype} on the GPU. TypeError without one."
     facts = {"dtype": kind.dtype, "__module__": "torchlike.cuda", "__doc__": said}
     return CudaTensorType(name, (), facts)

@@ -191,12 +191,7 @@ def init_process_group(
     """
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
-    names = [part.rpartition(":")[2] for part in (backend or "undefined").lower().split(",")]
-    for name in names:
-        if name in _NOT_BUILT:
-            raise RuntimeError(f"Distributed package doesn't have {_NOT_BUILT[name]} built in")
-        if name not in _BACKENDS:
-            raise AssertionError(f"Unknown backend type {name}")
+    names = _backends(backend or "undefined")
     if init_method is not None and store is not None:
         raise AssertionError("Cannot specify both init_method and store.")
     limit = default_pg_timeout if timeout is None else timeout
@@ -212,6 +207,20 @@ def init_process_group(
     else:
         World.store = found
     GroupMember.WORLD = _make(names[0], range(world_size), rank, limit, "default_pg")
+
+
+def _backends(given: str) -> list[str]:
+    """Return the backends' names in ``gloo`` or ``cpu:gloo,cuda:nccl``. Errors as of
+    ``init_process_group``."""
+    if not isinstance(given, str):
+        raise ValueError("Backend constructor parameter must be string-ish")
+    names = [part.rpartition(":")[2] for part in given.lower().split(",")]
+    for name in names:
+        if name in _NOT_BUILT:
+            raise RuntimeError(f"Distributed package doesn't have {_NOT_BUILT[name]} built in")
+        if name not in _BACKENDS:
+            raise AssertionError(f"Unknown backend type {name}")
+    return names
 
 
 def _make(
@@ -255,6 +264,11 @@ def member(group: Any = None) -> ProcessGroup:
         return GroupMember.WORLD
     if group == GroupMember.NON_GROUP_MEMBER:
         return ProcessGroup("undefined", [], -1)
+    if not isinstance(group, ProcessGroup):
+        raise ValueError(
+            f"Process group {group} is not initialized in the world group map. Please initialize "
+            "the group first"
+        )
     return group
 
 
@@ -360,7 +374,8 @@ def new_group(
     """Make a group of some of the processes; all processes of the world call it, in one order. In
     those that are not in it, ``get_rank`` of it is -1, and collectives do nothing.
 
-    ValueError for more processes than there are, or others, or one twice.
+    ValueError for more processes than there are, or others, or one twice; AssertionError for a
+    backend that nobody knows.
     """
     world = member()
     chosen = list(range(world.size())) if ranks is None else sorted(int(r) for r in ranks)
@@ -383,9 +398,8 @@ def new_group(
             "know. Use instead: new_group called by every process"
         )
     limit = world.timeout if timeout is None else timeout
-    return _make(
-        (backend or world.name()).lower(), chosen, world.rank(), limit, group_desc or "undefined"
-    )
+    name = _backends(backend or world.name())[0]
+    return _make(name, chosen, world.rank(), limit, group_desc or "undefined")
 
 
 def gloo(what: str) -> str:

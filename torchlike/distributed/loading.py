@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor import DTensor
+from torchlike.distributed.tensor._specs import checked, equally_cut
 from torchlike.distributed.tensor.placement_types import Placement, Replicate, Shard
 from torchlike.tensor import Tensor
 
@@ -75,7 +76,10 @@ class ShardedLoader(Generic[T]):
     def _placed_leaf(self, leaf: Any) -> Any:
         if not isinstance(leaf, Tensor) or not leaf.dim():
             return leaf
+        mesh, wanted = self.device_mesh, checked(self.placements, self.device_mesh, leaf.dim())
         try:
+            if mesh.is_local:  # what is whole in each device's memory would be slow, and not seen
+                equally_cut(wanted, mesh, tuple(leaf.shape))
             return DTensor.from_local(leaf, self.device_mesh, self.placements)
         except ValueError as error:
             error.add_note(

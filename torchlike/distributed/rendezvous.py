@@ -92,6 +92,8 @@ def find(
             own = "&".join(f"{name}={n}" for name, n in given.items() if n >= 0)
             method += ("&" if kind.query else "?") + own
         return next(_handlers[kind.scheme](method, timeout=timeout))
+    if kind.scheme not in ("env", "tcp", "file"):
+        raise RuntimeError(f"No rendezvous handler for {kind.scheme}://")
     if kind.scheme == "env":
         rank = rank if rank >= 0 else int(_variable("RANK"))
         world_size = world_size if world_size >= 0 else int(_variable("WORLD_SIZE"))
@@ -122,15 +124,13 @@ def find(
         if world_size == 1:
             return HashStore(), rank, world_size
         return _by_tcp(kind.hostname, kind.port, rank, world_size, timeout), rank, world_size
-    if kind.scheme == "file":
-        if not kind.path:
-            raise ValueError(
-                "Error initializing torch.distributed using file:// rendezvous: path missing"
-            )
-        made = FileStore(kind.path, world_size)
-        made.set_timeout(timeout)
-        return made, rank, world_size
-    raise RuntimeError(f"No rendezvous handler for {kind.scheme}://")
+    if not kind.path:
+        raise ValueError(
+            "Error initializing torch.distributed using file:// rendezvous: path missing"
+        )
+    made = FileStore(kind.path, world_size)
+    made.set_timeout(timeout)
+    return made, rank, world_size
 
 
 def _variable(name: str) -> str:

@@ -7,6 +7,7 @@ it, or raises DistStoreError after the store's timeout.
 
 from __future__ import annotations
 
+import operator
 import time
 from datetime import timedelta
 from typing import Any
@@ -176,7 +177,7 @@ class HashStore(Store):
 
     def add(self, key: str, amount: int) -> int:
         """Raise a number, from 0."""
-        return self._table.add(key, int(amount))
+        return self._table.add(key, operator.index(amount))
 
     def append(self, key: str, value: Any) -> None:
         """Put a value behind what there is."""
@@ -299,7 +300,7 @@ class TCPStore(Store):
 
     def add(self, key: str, amount: int) -> int:
         """Raise a number, from 0."""
-        return int(self._client.on_key("add", key, str(int(amount)).encode())[0])
+        return int(self._client.on_key("add", key, str(operator.index(amount)).encode())[0])
 
     def append(self, key: str, value: Any) -> None:
         """Put a value behind what there is."""

@@ -83,11 +83,12 @@ def _pushed(
         )
     if not values:
         raise RuntimeError(f"{_WHAT}: Expected at least one Tensor in primals")
-    for x in (*values, *directions):
-        if not isinstance(x, Tensor):
-            raise RuntimeError(
-                f"{_WHAT}: Expected primals and tangents to be tensors, got {type(x)}"
-            )
+    for kind, given in (("primals", values), ("tangents", directions)):
+        for x in given:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(
+                    f"{_WHAT}: Expected {kind} to only contain Tensors, got {type(x)}"
+                )
     with JvpLevel() as level:
         duals = [make_level_dual(level, x, t) for x, t in zip(values, directions, strict=True)]
         output = func(*trees.unflatten(structure, duals))
@@ -196,15 +197,19 @@ def _tangents_of(tangents: Any, primals: list[Any], structure: Any) -> list[Any]
     given, given_structure = trees.flatten(tangents)
     if given_structure != structure:
         raise RuntimeError(
-            "Expected the tangents to have the structure of the primals, "
-            f"{trees.describe(structure)}, got {trees.describe(given_structure)}"
+            f"Expected the tangents {trees.describe(given_structure)} to have the same argspec as "
+            f"the primals {trees.describe(structure)}"
         )
-    for x, t in zip(primals, given, strict=True):
-        if not isinstance(t, Tensor) or t.shape != x.shape or t.dtype is not x.dtype:
-            raise RuntimeError(
-                f"Expected a tangent of shape {list(x.shape)} and dtype {x.dtype}, got "
-                f"{list(t.shape) if isinstance(t, Tensor) else type(t)}"
-            )
+    for i, (x, t) in enumerate(zip(primals, given, strict=True)):
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"tangent:{i} is no tensor, but {type(t)}")
+        for what in ("shape", "dtype"):
+            own, wanted = getattr(t, what), getattr(x, what)
+            if own != wanted:
+                raise RuntimeError(
+                    f"tangent:{i} with {what} {own} in flattened pytree doesn't match the {what} "
+                    f"{wanted} of the corresponding primal."
+                )
     return given
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from torchlike._core import dtypes, errors
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike._core.layouts import strided
 from torchlike._ops.creation.from_data import tensor as _make_tensor
 from torchlike.masked.maskedtensor.core import MaskedTensor
 from torchlike.tensor import Tensor
@@ -438,3 +439,14 @@ def _taking_masked_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
 for _name in __all__:
     if _name != "logaddexp":
         globals()[_name] = _taking_masked_tensors(globals()[_name])
+
+
+def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
+    """Return ``input`` where ``mask`` shows it, and ``fill_value``, a tensor of no dimension or of
+    this size, elsewhere.
+
+    NotImplementedError for a sparse mask.
+    """
+    if mask.layout is not strided:
+        raise NotImplementedError("masked._ops._where: a sparse mask. Use mask.to_dense()")
+    return _torch["where"](mask, input, fill_value)

@@ -23,7 +23,7 @@ from torchlike._extensions.overrides.code_exchange import asks
 from torchlike._ops.creation.wrap_result import finish
 from torchlike._ops.memory_order import strides_like
 from torchlike._ops.random.random import randperm
-from torchlike._runtime.mixed_operands import replicating
+from torchlike._runtime.mixed_operands import own_draws, replicating
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.utils import new_tensor
 from torchlike.tensor import Tensor
@@ -214,7 +214,9 @@ def trunc_normal_(
 
     Where the interval holds at most 0.3 of the probability, by rejection from uniforms on it.
     """
-    if _has_no_values(tensor):
+    if _has_no_values(tensor) or own_draws.function(
+        tensor, lambda own: trunc_normal_(own, mean, std, a, b, generator)
+    ):
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(

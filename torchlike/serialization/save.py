@@ -20,6 +20,7 @@ from torchlike._core.storage import Storage
 from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._extensions.wrapped import Wrapped
 from torchlike._runtime import homes, whole_files
+from torchlike._runtime.mixed_operands import check_saved
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
@@ -255,6 +256,7 @@ def _says_how(kind: type[Tensor]) -> bool:
 
 def _memory(storage: Storage) -> np.ndarray:
     """Return the storage's elements in memory order."""
+    check_saved(storage.cell)
     host = np.asarray(storage.concrete() if storage.host is None else storage.host)
     if storage.strides is None:
         return np.ascontiguousarray(host)

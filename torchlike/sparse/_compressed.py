@@ -234,9 +234,18 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         """Convert to coordinate form."""
         return self.to_sparse()
 
-    def _filled(self, value: Any) -> CompressedTensor:
-        """Return the tensor with all elements set to a value; without elements for 0."""
+    def _filled(self, value: Any, layout: Any) -> CompressedTensor:
+        """Return the tensor with all elements set to a value; without elements for 0, and with
+        those of new memory for None. RuntimeError for another layout."""
+        if layout is not self.layout:
+            words = str(layout).removeprefix("torch.").removesuffix("_coo").split("_")
+            raise RuntimeError(
+                "empty_like with different sparse layout is not supported (self is "
+                f"{self.kind.name} but you requested {''.join(w.title() for w in words)})"
+            )
         held, n = self._held.detach(), self.n_batch()
+        if value is None:
+            return self._with(_torch["empty_like"](held))
         if value != 0:
             return self._with(_torch["full_like"](held, value))
         return CompressedTensor(

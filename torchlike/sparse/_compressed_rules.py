@@ -41,10 +41,15 @@ def _unsupported(t: Any) -> RuntimeError:
 
 
 def _check_sizes(name: str, input: Any, other: Any) -> None:
-    if tuple(input.shape) != tuple(other.shape):
+    first, second = (() if _is_number(x) else tuple(x.shape) for x in (input, other))
+    if first != second:
+        hint = ""
+        if not isinstance(other, CompressedTensor):  # PyTorch tells the dense one first
+            first, second = second, first
+            hint = " (FYI: op2-sparse addition does not currently support broadcasting)"
         raise RuntimeError(
             f"{name}: expected 'self' and 'other' to have same size, but self has size "
-            f"{list(input.shape)} while other has size {list(other.shape)}"
+            f"{list(first)} while other has size {list(second)}{hint}"
         )
 
 
@@ -54,8 +59,6 @@ def _check_sizes(name: str, input: Any, other: Any) -> None:
 @rule("add")
 def _(input: Any, other: Any, alpha: Any) -> Tensor:
     """Add two tensors of one layout (compressed), or a dense and a compressed one (dense)."""
-    if _is_number(input) or _is_number(other):
-        raise NotImplementedError("add() of a sparse tensor and a number: call to_dense() first")
     _check_sizes("add", input, other)
     common = common_dtype((input, other))
     both = isinstance(input, CompressedTensor) and isinstance(other, CompressedTensor)
@@ -241,7 +244,7 @@ def _(input: CompressedTensor, dtype: Any) -> CompressedTensor:
 @rule("zero_op")
 def _(input: CompressedTensor) -> CompressedTensor:
     """Return a tensor without elements: all zeros."""
-    return input._filled(0)
+    return input._filled(0, input.layout)
 
 
 def _of_elements(name: str, function: Callable[..., Any]) -> None:

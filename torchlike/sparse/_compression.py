@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,22 @@ def _in_order(values: Tensor, slot: np.ndarray, count: int) -> Tensor:
     return values[make_tensor(order.astype(np.int64))]
 
 
+def _check_block(t: Any, layout: Any, block: Sequence[int]) -> None:
+    of = "sparse_compressed" if isinstance(t, CompressedTensor) else "dense"
+    name = f"{of}_to_{str(layout).removeprefix('torch.')}"
+    if len(block) != 2:
+        raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(block)}")
+    if min(block) < 1:
+        raise RuntimeError(f"{name}: blocksize needs to be positive, but got {list(block)}")
+    if isinstance(t, CompressedTensor):
+        rows, columns = t.shape[t.n_batch() : t.n_batch() + 2]
+        if rows % block[0] or columns % block[1]:
+            raise RuntimeError(
+                f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given "
+                f"blocksize ({block[0]},{block[1]})"
+            )
+
+
 def compressed(
     t: Any, layout: Any, blocksize: Any = None, dense_dim: Any = None
 ) -> CompressedTensor:
@@ -122,11 +139,7 @@ def compressed(
                 "argument given is not supported"
             )
         block = (blocksize, blocksize) if isinstance(blocksize, int) else ints(blocksize)
-        if min(block) < 1:
-            raise RuntimeError(
-                f"dense_to_{str(layout).removeprefix('torch.')}: blocksize needs to be positive, "
-                f"but got {list(block)}"
-            )
+        _check_block(t, layout, block)
     elif blocksize is not None and not isinstance(t, (CompressedTensor, SparseTensor)):
         raise RuntimeError(
             f"dense_to_sparse: conversion from Strided to {kind.name} with blocksize argument "

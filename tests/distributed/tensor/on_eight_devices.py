@@ -174,11 +174,6 @@ def test_on_the_meta_device():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (
-            lambda: distribute_tensor(torch.ones(10), LINE, [Shard(0)]),
-            ValueError,
-            r"dimension 0 of a tensor of size \[10\] cannot be cut into 8 equal parts",
-        ),
         (lambda: distribute_tensor(W, MESH, [Shard(0)]), ValueError, "placements length: 1"),
         (lambda: distribute_tensor(W, LINE, [Shard(2)]), IndexError, "of 2 dimensions"),
         (
@@ -459,6 +454,27 @@ def test_attention_of_a_cut_sequence(way):
         pass
 
 
+def test_a_dimension_that_does_not_divide_says_that_it_is_cut():
+    d = distribute_tensor(torch.arange(10.0), LINE, [Shard(0)])
+    assert (d.placements, d.to_local().tolist()) == ((Shard(0),), list(range(10)))
+    assert d.jax().sharding.is_fully_replicated
+    d.requires_grad_()
+    (d * d).sum().backward()
+    assert d.grad.placements == (Shard(0),)
+    kept = torch.nn.Parameter(d.detach())
+    torch.optim.SGD([kept], lr=0.1, momentum=0.9).step()
+    assert kept.placements == (Shard(0),)
+    whole = d.detach().redistribute(placements=[Replicate()])
+
+    @torch.jit
+    def is_cut(x):
+        return x + (1 if x.placements == (Shard(0),) else 2)
+
+    assert is_cut(d.detach()).full_tensor()[0] == 1
+    assert is_cut(whole).full_tensor()[0] == 2
+    assert is_cut.compiles == 2
+
+
 def test_plans_that_do_not_fit():
     net = nn.Sequential(nn.Linear(8, 12), nn.ReLU())
     with pytest.warns(UserWarning, match="could not be resolved"):
@@ -467,8 +483,6 @@ def test_plans_that_do_not_fit():
         tp.parallelize_module(net, LINE)
     with pytest.raises(NotImplementedError, match=re.escape("only support nn.Linear")):
         tp.parallelize_module(net, LINE, {"1": tp.ColwiseParallel()})
-    with pytest.raises(ValueError, match="cannot be cut into 8 equal parts"):
-        tp.parallelize_module(net, LINE, {"0": tp.ColwiseParallel()})
     with pytest.raises(ValueError, match="one dimension"):
         tp.parallelize_module(net, MESH, {"0": tp.ColwiseParallel()})
     with pytest.raises(TypeError, match="for parallelize_plan"):

@@ -15,11 +15,15 @@ from tests.parity.oracle import compare
 from tests.parity.semantics import (
     forward_mode,
     gradchecks,
+    graphs_and_programs,
     hooks_and_engine,
     inference_mode,
     memory_and_files,
     modules_and_optimizers,
+    operators_and_fakes,
     random_in_vmap,
+    refused_in_transforms,
+    sparse_layouts,
     subclasses_and_state,
     warnings_and_out,
 )
@@ -30,12 +34,16 @@ AREAS: dict[str, ModuleType] = {
     "inference mode": inference_mode,
     "forward mode": forward_mode,
     "vmap": random_in_vmap,
+    "refused in transforms": refused_in_transforms,
     "hooks and the engine": hooks_and_engine,
     "gradcheck": gradchecks,
     "warnings and out=": warnings_and_out,
     "modules and optimizers": modules_and_optimizers,
     "memory and files": memory_and_files,
     "subclasses and state": subclasses_and_state,
+    "sparse layouts": sparse_layouts,
+    "graphs and programs": graphs_and_programs,
+    "operators and fakes": operators_and_fakes,
 }
 #: How many characters of an error's or a warning's words count.
 WORDS = 70
@@ -66,18 +74,30 @@ def check(behaviour: Behaviour) -> None:
         t.set_warn_always(True)  # else a warning is seen by the first behaviour only
     torch.storage._reset_warn_typed_storage_removal()  # which has a count of its own
     try:
-        compare(_quiet_about_jit(behaviour), words=WORDS, warned=WORDS)
+        compare(_quiet_about_itself(behaviour), words=WORDS, warned=WORDS)
     finally:
         for t, always in zip(libraries, before, strict=True):
             t.set_warn_always(always)
 
 
-def _quiet_about_jit(behaviour: Behaviour) -> Behaviour:
-    """The behaviour without what PyTorch's own decompositions say of torch.jit.script."""
+#: What PyTorch warns of itself, whatever a program does.
+OF_ITSELF = (
+    "`torch.jit.script` is deprecated",
+    r"Sparse \w+ tensor support is in beta",
+    "Sparse invariant checks are implicitly disabled",
+    r"`isinstance\(treespec, LeafSpec\)` is deprecated",
+    "The PyTorch API of MaskedTensors is in prototype",
+    "Attempted to insert a get_attr Node",
+)
+
+
+def _quiet_about_itself(behaviour: Behaviour) -> Behaviour:
+    """The behaviour without what PyTorch says of the state of its own parts."""
 
     def run(t: Any) -> Any:
         warnings.simplefilter("default")  # once a place: PyTorch's loops say some twice
-        warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated")
+        for words in OF_ITSELF:
+            warnings.filterwarnings("ignore", words)
         return behaviour(t)
 
     return run

@@ -7,6 +7,16 @@ _IN_PLACE = (
     "says what mul_, copy_ and the others say, and what to do instead"
 )
 
+_ASKED_INSIDE = (
+    "requires_grad_() inside a transform is as outside of one, and what is computed from it is "
+    "right; PyTorch refuses it"
+)
+_TO_DENSE = "NotImplementedError names to_dense(); PyTorch's RuntimeError names the layout alone"
+_UNKNOWN_SIZES = (
+    "XLA compiles for fixed shapes, so a program has no sizes that only values tell: an error says "
+    "to use torch.where, torch.cond or results padded to a fixed size"
+)
+
 DIFFERENCES: dict[str, dict[str, str]] = {
     "inference mode": {
         "a_version_of_a_clone": "a clone starts at 0 everywhere; PyTorch's clone of an inference "
@@ -44,5 +54,43 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "subclasses and state": {
         "a_deep_copy_without_new_empty": "works for every subclass; PyTorch 2.13 refuses it unless "
         "new_empty() of the class gives an instance of it",
+    },
+    "refused in transforms": {
+        "gradients_begun_inside": _ASKED_INSIDE,
+        "gradients_begun_in_grad": _ASKED_INSIDE,
+        "hooks_on_what_is_saved": "hooks see what is saved inside a transform as they do outside; "
+        "PyTorch refuses them",
+        "written_into_what_is_captured": "a tensor of the caller's is written, and has the right "
+        "gradient; PyTorch refuses the write",
+        "an_address": "an address is given, of which vmap says that it is no tensor; PyTorch has "
+        "no address of what is mapped",
+        "compared_as_a_whole": "says that a value would be asked for; PyTorch names what its "
+        "dispatcher lacks",
+    },
+    "sparse layouts": {
+        "rows_of_a_vector": "says how many dimensions are missing; PyTorch fails in select()",
+        "a_power": _TO_DENSE,
+        "an_exponential": _TO_DENSE,
+        "resized_blocks": "NotImplementedError; PyTorch makes a tensor whose values are no blocks "
+        "any more, which it cannot read back",
+    },
+    "graphs and programs": {
+        "decomposed_to_the_core": "the default table takes apart what is made of other operators, "
+        "not down to the core set",
+        "decomposed_by_no_table": "operators that are made of others are always taken apart; "
+        "PyTorch keeps those that no table has",
+        "a_size_from_a_value": _UNKNOWN_SIZES,
+        "a_number_from_a_value": _UNKNOWN_SIZES,
+        "places_that_are_not_zero": _UNKNOWN_SIZES,
+        "chosen_by_a_mask": _UNKNOWN_SIZES,
+        "sizes_from_a_list": _UNKNOWN_SIZES,
+        "the_signature_of_a_submodule": "the graph of a submodule takes what it needs; "
+        "NotImplementedError names unflatten()",
+    },
+    "operators and fakes": {
+        "chosen_by_a_sparse_mask": "masks are dense; NotImplementedError names to_dense()",
+        "views_of_refs": "the places of references have torch's functions, and view is a method",
+        "modules_of_training_with_quantization": "NotImplementedError names torchao",
+        "trees_in_c": "the same functions as in torch.utils._pytree; PyTorch needs optree for them",
     },
 }

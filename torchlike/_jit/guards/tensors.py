@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from jax.sharding import NamedSharding
 
 from torchlike._core.storage import Storage
 from torchlike._jit.guards.guard import Guard, describe
 from torchlike._jit.guards.sources import Slot, hooks_of
+from torchlike._runtime.mixed_operands import place_of
 from torchlike.tensor import Tensor, whole_dict
 
 
@@ -377,10 +377,8 @@ class PlaceGuard(Guard):
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
         return self._now(arguments) == self.sharding
 
-    def _now(self, arguments: Sequence[Tensor]) -> NamedSharding | None:
-        storage = arguments[self.position]._storage
-        found = None if storage.is_ordinary else getattr(storage.cell, "sharding", None)
-        return found if isinstance(found, NamedSharding) else None
+    def _now(self, arguments: Sequence[Tensor]) -> Any:
+        return place_of(arguments[self.position]._storage)
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
         return f"argument {self.position} lies elsewhere: {self.sharding} → {self._now(arguments)}"

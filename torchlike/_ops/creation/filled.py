@@ -283,25 +283,26 @@ def _like(name: str, default: Any) -> None:
         target = numpy_dtype(dtype, input.dtype)
         if layout is None:
             layout = _own_layout(input)
-        if layout is not None and type(input._storage.cell) is CompressedArray:
+        of_own_kind = layout is not layouts.sparse_coo or default != 0
+        if layout is not None and of_own_kind and type(input._storage.cell) is CompressedArray:
             compressed: Any = input
-            if layout is compressed.layout:
-                made = compressed._filled(0 if value is _UNWRITTEN else value)
-                made = made.to(dtype=dtypes.from_numpy_dtype(target), device=device)
-                return made.requires_grad_() if requires_grad else made
+            made = compressed._filled(None if value is _UNWRITTEN else value, layout)
+            made = made.to(dtype=dtypes.from_numpy_dtype(target), device=device)
+            return made.requires_grad_() if requires_grad else made
         if layout is not None and default is not _NOT_GIVEN:
             size = tuple(input.shape)
             found = _sparse_zeros(layout, size, target, device, requires_grad, default, input)
             if found is not None:
                 return found
         if default is _NOT_GIVEN:
-            value = _fill_number(value, target, input._geometry.size, name)
+            value = _fill_number(value, target, tuple(input.shape), name)
         elif default is _UNWRITTEN:
             value = determinism.in_new_memory(target)
         device = device or input.device
-        array = filled(input._geometry.size, value, target, device)
+        array = filled(tuple(input.shape), value, target, device)
         made = finish(array, device, requires_grad, layout)
-        preserve_strides(made, input, memory_format)
+        if type(input._storage.cell) not in SPARSE_KINDS:
+            preserve_strides(made, input, memory_format)
         return boxes.lifted_as(mixed_operands.alike.function(made, input), input)
 
     function.__doc__ = f"""Return ``{name.removesuffix("_like")}`` with the size and dtype of

@@ -330,6 +330,8 @@ def refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], n
     views.check_writable(t._geometry)
     if modes.current.levels:
         _check_mapped(t)
+    if mixed_operands.own_draws.function(t, lambda own: refill(own, generator, fill, node)):
+        return t
     if t.numel() and not t.is_meta:
         size, stride, _ = t._geometry
         replace(t, draw(generator, along_memory(t, size, stride, fill), t), node)

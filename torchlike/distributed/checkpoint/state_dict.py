@@ -7,7 +7,8 @@ can be loaded where the order of parameters, the mesh or the wrappers are others
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -83,19 +84,34 @@ def _is_given(options: StateDictOptions) -> bool:
     return not alone or get_rank() == 0
 
 
-def _check_submodules(submodules: Any) -> None:
-    if submodules is not None:
+def _of_submodules(
+    model: Module, submodules: Any, options: StateDictOptions
+) -> Callable[[str], bool]:
+    """Return what tells the names of parameters of these submodules: all where none are given."""
+    if not submodules:
+        return lambda name: True
+    if not options.keep_submodule_prefixes:
         raise NotImplementedError(
-            "submodules=: take the entries that you want out of the whole state dict"
+            "StateDictOptions(keep_submodule_prefixes=False): take the prefix off the names"
         )
+    warnings.warn(
+        "Getting submodules only model/optim state_dict is deprecated and will be removed in 2.5. "
+        "This feature can be achieved by manually filtering out the state_dict returned from "
+        "get_state_dict.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    parts = set(submodules)
+    wanted = tuple(f"{_clean(n, model)}." for n, m in model.named_modules() if m in parts)
+    return lambda name: name.startswith(wanted)
 
 
 def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """Return the model's state dict, with names as it had them before it was wrapped."""
-    _check_submodules(submodules)
     said = options or StateDictOptions()
+    is_wanted = _of_submodules(model, submodules, said)
     frozen = (
         {
             _clean(n, model)
@@ -106,7 +122,7 @@ def get_model_state_dict(
         else set()
     )
     found = {_clean(k, model): v for k, v in model.state_dict().items()}
-    shown = {k: _shown(v, said) for k, v in found.items() if k not in frozen}
+    shown = {k: _shown(v, said) for k, v in found.items() if k not in frozen and is_wanted(k)}
     return shown if _is_given(said) else {}
 
 
@@ -175,8 +191,8 @@ def get_optimizer_state_dict(
 
     RuntimeError for a parameter that is not the model's.
     """
-    _check_submodules(submodules)
     said = options or StateDictOptions()
+    is_wanted = _of_submodules(model, submodules, said)
     names = _names(model)
     found: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in _as_tuple(optimizers):
@@ -186,11 +202,12 @@ def get_optimizer_state_dict(
         order = itertools.chain.from_iterable(g["params"] for g in raw["param_groups"])
         name_of = {key: _name_of(p, names) for key, p in zip(order, params, strict=True)}
         for key, state in raw["state"].items():
+            if not is_wanted(name_of[key]):
+                continue
             found["state"][name_of[key]] = {k: _shown(v, said) for k, v in state.items()}
         for group in raw["param_groups"]:
-            found["param_groups"].append(
-                {**group, "params": [name_of[key] for key in group["params"]]}
-            )
+            own = [name_of[key] for key in group["params"]]
+            found["param_groups"].append({**group, "params": [n for n in own if is_wanted(n)]})
     if not _is_given(said):
         return {}
     return _flat(found) if said.flatten_optimizer_state_dict else found

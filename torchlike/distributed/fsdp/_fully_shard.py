@@ -19,8 +19,9 @@ from torchlike.distributed.fsdp._policies import (
     OffloadPolicy,
 )
 from torchlike.distributed.tensor._api import place_, where
+from torchlike.distributed.tensor._declared import declared
 from torchlike.distributed.tensor._specs import entries_of
-from torchlike.distributed.tensor.placement_types import Shard
+from torchlike.distributed.tensor.placement_types import Replicate, Shard
 from torchlike.nn.modules.container import ModuleDict, ModuleList
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import is_lazy
@@ -146,7 +147,8 @@ def fully_shard(
     Where the mesh spans processes, plain inputs are each process' own batch, and gradients the mean
     over processes. Differs from PyTorch: a process that drives all devices holds the global batch,
     and the loss is that of the whole; so are DTensors as inputs. A
-    parameter whose dimension 0 does not divide is cut in the first one that does, or replicated.
+    parameter whose dimension 0 does not divide says that it is cut there, as in PyTorch, and lies
+    in memory cut in the first dimension that does divide, or replicated.
     """
     given: Any = module
     modules: list[Module] = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -233,20 +235,25 @@ def _shard(p: Tensor, mesh: DeviceMesh, wanted: Callable[[Tensor], Any] | None) 
     asked = None if wanted is None else wanted(p)
     if asked is not None and not isinstance(asked, Shard):
         raise AssertionError(f"shard_placement_fn should give Shard or None, not {asked!r}")
-    order = range(p.dim()) if asked is None else [asked.dim % p.dim()]
+    first = 0 if asked is None else asked.dim % p.dim()
+    order = [first, *(d for d in range(p.dim()) if d != first)] if not first else [first]
     for dim in order:
         parts = functools.reduce(lambda n, a: n * sizes[a], (*entries[dim], *axes), 1)
         if p.shape[dim] % parts == 0 and p.shape[dim]:
             entries[dim] = (*entries[dim], *axes)
             break
     else:
-        if asked is not None:
-            raise ValueError(
-                f"{asked!r} of a parameter of size {list(p.shape)} does not divide by {mesh}"
+        if first:
+            raise NotImplementedError(
+                f"FSDP does not support uneven sharding on dim {first}: {list(p.shape)} (mesh "
+                f"size: {mesh.size(mesh.ndim - 1)}). Shard dimension 0, or pad it"
             )
     spec = PartitionSpec(*[e if len(e) > 1 else e[0] if e else None for e in entries])
     shown = mesh if place is None else mesh_of(mesh.jax_mesh)
-    place_(p, shown, NamedSharding(mesh.jax_mesh, spec))
+    said = None
+    if place is None and p.dim():
+        said = declared((*[Replicate()] * (mesh.ndim - 1), Shard(first)), mesh, tuple(p.shape))
+    place_(p, shown, NamedSharding(mesh.jax_mesh, spec), said)
 
 
 def register_fsdp_forward_method(module: Any, method_name: str) -> None:

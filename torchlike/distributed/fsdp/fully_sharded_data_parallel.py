@@ -67,9 +67,9 @@ class FullyShardedDataParallel(Module):
     """A module whose parameters lie in parts on the devices of a mesh: a wrapper over
     ``fully_shard``.
 
-    NotImplementedError for ``NO_SHARD``, for parameters offloaded to the host, and for hybrid
-    sharding without ``device_mesh``. Differs from PyTorch: parameters are not flattened, whatever
-    ``use_orig_params`` says.
+    NotImplementedError for parameters offloaded to the host, and for hybrid sharding without
+    ``device_mesh``. ``NO_SHARD`` is a mesh whose parts are of one device. Differs from PyTorch:
+    parameters are not flattened, whatever ``use_orig_params`` says.
     """
 
     def __init__(
@@ -302,10 +302,6 @@ def _clean(name: str) -> str:
 
 
 def _mesh_for(strategy: ShardingStrategy, mesh: DeviceMesh | None, module: Any) -> DeviceMesh:
-    if strategy is ShardingStrategy.NO_SHARD:
-        raise NotImplementedError(
-            "ShardingStrategy.NO_SHARD: distribute_module(module, mesh) replicates a module"
-        )
     hybrid = strategy.name.strip("_").startswith("HYBRID")
     if mesh is None:
         if hybrid:
@@ -315,7 +311,9 @@ def _mesh_for(strategy: ShardingStrategy, mesh: DeviceMesh | None, module: Any) 
             )
         p = next(iter(module.parameters()), None)
         kind = "cpu" if p is None or p.is_meta else p.device.type
-        return init_device_mesh(kind, (len(jax.devices()),))
+        mesh = init_device_mesh(kind, (len(jax.devices()),))
+    if strategy is ShardingStrategy.NO_SHARD:
+        return mesh if mesh.ndim == 2 else DeviceMesh(mesh.device_type, mesh.mesh.reshape(-1, 1))
     if (mesh.ndim == 2) is not hybrid:
         raise ValueError(f"{strategy} takes a mesh of {1 + hybrid} dimensions, not {mesh}")
     return mesh

@@ -21,12 +21,14 @@ from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions.meta import MetaArray
 from torchlike._ops.creation.filled import full as plain_full
 from torchlike._ops.creation.wrap_result import numpy_dtype
+from torchlike._runtime.mixed_operands import place_of
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of, mesh_of_tracer
 from torchlike.distributed.tensor import _local, _whole
+from torchlike.distributed.tensor._declared import Declared, declared, declared_of
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, placements_of, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
-from torchlike.distributed.tensor.placement_types import Partial, Placement
+from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate
 from torchlike.tensor import Tensor, add_method
 
 Placements = Sequence[Placement] | None
@@ -37,18 +39,14 @@ def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     and for a result inside a program that is being captured, which XLA has not placed yet."""
     found = _where(t)
     if modes.is_capturing():
-        asked = None if found is None else found[0]
+        asked: Any = None if found is None else found[0]
+        said = getattr(t._storage, "declared", None)
         if t._view is not None:  # the guard asks where the memory lies
-            asked = _of_memory(t)
+            asked = place_of(t._storage)
+        elif asked is not None and said is not None:
+            asked = (asked, said)
         modes.the_capture().place_asked(t, asked)
     return found
-
-
-def _of_memory(t: Tensor) -> NamedSharding | None:
-    """Return the sharding of a tensor's whole memory."""
-    storage = t._storage
-    found = None if storage.is_ordinary else getattr(storage.cell, "sharding", None)
-    return found if isinstance(found, NamedSharding) else None
 
 
 def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
@@ -82,7 +80,8 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
     It has `device_mesh`, `placements`, `redistribute`, `to_local` and `full_tensor`, which other
     tensors lack. Differs from PyTorch: ``type(t)`` stays what it was; ops take tensors on no mesh
     beside it, as if replicated; ``placements`` of results are XLA's choice, along the dimensions of
-    the whole mesh, and never `Partial`; parts are equal.
+    the whole mesh, and never `Partial`. What is cut into unequal parts says so and is whole, or
+    cut along another dimension, in each process' memory.
     """
 
     __module__ = "torch.distributed.tensor"
@@ -104,8 +103,9 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
         """Return the tensor of which ``local_tensor`` is what this process holds: all of it where
         all devices of the mesh are this process'.
 
-        RuntimeError for a DTensor, ValueError for a size that does not divide. Differs from
-        PyTorch: `Partial` becomes `Replicate`, for the terms of one process are summed already.
+        RuntimeError for a DTensor, ValueError for unequal parts that are not ``shape``'s. Differs
+        from PyTorch: the terms of a `Partial` are summed at once, and what is computed from them
+        has the sum. Where all devices are this process' it becomes `Replicate`.
         """
         if isinstance(local_tensor, DTensor):
             raise RuntimeError(
@@ -114,7 +114,14 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
         mesh = device_mesh or current_mesh()
         wanted = checked(placements, mesh, local_tensor.dim())
         found, sharding = _local.from_local(local_tensor, mesh, wanted, shape, grad_placements)
-        return keeping(found, sharding, mesh)
+        if mesh.is_local:
+            wanted = tuple(Replicate() if isinstance(p, Partial) else p for p in wanted)
+        said = declared(wanted, mesh, tuple(found.shape))
+        found = keeping(found, sharding, mesh, said)
+        storage = found._storage
+        if isinstance(storage, PlacedStorage) and any(isinstance(p, Partial) for p in said or ()):
+            storage.term = local_tensor.detach().clone()._read()
+        return found
 
 
 class _OnMesh:
@@ -174,7 +181,7 @@ def device_mesh(t: Tensor) -> DeviceMesh:
 def placements(t: Tensor) -> tuple[Placement, ...]:
     """Return the tensor's placement along each dimension of its mesh."""
     sharding, mesh = _place(t)
-    return placements_of(sharding, mesh, t.dim())
+    return declared_of(t) or placements_of(sharding, mesh, t.dim())
 
 
 def redistribute(
@@ -189,7 +196,7 @@ def redistribute(
     """Return the same values with other placements; the gradient comes back to where the operand
     lies.
 
-    RuntimeError without placements or for `Partial`, ValueError for a size that does not divide.
+    RuntimeError without placements or for `Partial`.
     """
     found = where(t)
     sharding, own = (None, _mesh_to_be(t)) if found is None else found
@@ -211,6 +218,8 @@ def place(
     """Place any tensor, on a mesh or not, with these placements; differentiable."""
     wanted = checked(placements, mesh, t.dim())
     if any(isinstance(p, Partial) for p in wanted):
+        if declared_of(t) == wanted:
+            return t
         raise RuntimeError(
             f"Can not redistribute to {wanted}, redistributing to Partial is for internal use only!"
         )
@@ -222,13 +231,14 @@ def place(
         dtype=None if forward_dtype is None else forward_dtype.numpy,
         reduced=None if backward_dtype is None else backward_dtype.numpy,
     )
-    return keeping(found, to, mesh)
+    return keeping(found, to, mesh, declared(wanted, mesh, tuple(t.shape)))
 
 
-def keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh) -> Tensor:
-    """Give ``t``, whose cell was just made, a storage that keeps its place, and return it."""
+def keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh, said: Declared = None) -> Tensor:
+    """Give ``t``, whose cell was just made, a storage that keeps its place and the placements it
+    was given, and return it."""
     if not t._storage.is_placed and t._view is None:
-        t._storage = PlacedStorage(t._storage.cell, sharding, mesh)
+        t._storage = PlacedStorage(t._storage.cell, sharding, mesh, said)
     return t
 
 
@@ -279,14 +289,14 @@ for _function in (device_mesh, placements):
 add_method("_local_tensor", _OnMesh(to_local, is_property=True))
 
 
-def place_(t: Tensor, mesh: DeviceMesh, to: NamedSharding) -> None:
+def place_(t: Tensor, mesh: DeviceMesh, to: NamedSharding, said: Declared = None) -> None:
     """Move a leaf onto a mesh in place: it stays the object that it is, on another cell."""
     value: Any = t.detach()
     t.data = Tensor._on(
-        PlacedStorage(value._storage.cell if t.is_meta else value._value_now(), to, mesh)
+        PlacedStorage(value._storage.cell if t.is_meta else value._value_now(), to, mesh, said)
     )
     if t._grad is not None:
-        t._grad = Tensor._on(PlacedStorage(t._grad._value_now(), to, mesh))
+        t._grad = Tensor._on(PlacedStorage(t._grad._value_now(), to, mesh, said))
 
 
 def distribute_tensor(
@@ -296,10 +306,11 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> Tensor:
-    """Distribute a leaf as a DTensor, with equal parts on the devices of the mesh.
+    """Distribute a leaf as a DTensor, in parts on the devices of the mesh.
 
-    RuntimeError for a result of other ops, ValueError for a size that does not divide and for a
-    tensor that lies on a mesh otherwise.
+    RuntimeError for a result of other ops, ValueError for a tensor that lies on a mesh otherwise.
+    Differs from PyTorch: a dimension that does not divide is said to be cut, as there, and each
+    process holds all of it.
     """
     mesh = device_mesh or current_mesh()
     if not tensor.is_leaf:
@@ -315,21 +326,22 @@ def distribute_tensor(
         )
     found = where(tensor)
     if found is not None:
-        _check_same(found, mesh, wanted, tensor.dim())
+        _check_same(tensor, found, mesh, wanted)
         return tensor
     to = sharding_for(wanted, mesh, tuple(tensor.shape))
-    made = Tensor._on(PlacedStorage(tensor.detach()._value_now(), to, mesh))
+    said = declared(wanted, mesh, tuple(tensor.shape))
+    made = Tensor._on(PlacedStorage(tensor.detach()._value_now(), to, mesh, said))
     made._requires_grad = tensor.requires_grad
     return made
 
 
-def _check_same(found: Any, mesh: DeviceMesh, wanted: Any, ndim: int) -> None:
+def _check_same(t: Tensor, found: Any, mesh: DeviceMesh, wanted: Any) -> None:
     sharding, own = found
     if own != mesh:
         raise ValueError(
             f"Cannot distribute a DTensor with device mesh {own} to a different device mesh {mesh}."
         )
-    present = placements_of(sharding, own, ndim)
+    present = declared_of(t) or placements_of(sharding, own, t.dim())
     if present != wanted:
         raise ValueError(
             f"Cannot distribute a DTensor with placements {present} to a different placements "
@@ -351,7 +363,8 @@ def _filled(
     """Fill a tensor on a mesh with a number, each part made where it lies."""
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     at = mesh or current_mesh()
-    to = sharding_for(checked(given, at, len(shape)), at, shape)
+    wanted = checked(given, at, len(shape))
+    to = sharding_for(wanted, at, shape)
     kind = numpy_dtype(dtype)
 
     def part(index: Any) -> np.ndarray:
@@ -359,7 +372,8 @@ def _filled(
         return np.full(lengths, value, kind)
 
     array = jax.make_array_from_callback(shape, to, part)
-    return Tensor._on(PlacedStorage(array, to, at)).requires_grad_(requires_grad)
+    said = declared(wanted, at, shape)
+    return Tensor._on(PlacedStorage(array, to, at, said)).requires_grad_(requires_grad)
 
 
 def zeros(

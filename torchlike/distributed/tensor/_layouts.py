@@ -18,9 +18,10 @@ from torchlike._core import modes
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.tensor._api import DTensor, keeping, to_local, where
+from torchlike.distributed.tensor._declared import declared, declared_of
 from torchlike.distributed.tensor._moves import moved
-from torchlike.distributed.tensor._specs import checked, divides, entries_of, sharding_for
-from torchlike.distributed.tensor.placement_types import Placement, Replicate
+from torchlike.distributed.tensor._specs import checked, entries_of, sharding_for
+from torchlike.distributed.tensor.placement_types import Placement
 from torchlike.distributed.transfers import shared
 from torchlike.tensor import Tensor
 
@@ -49,20 +50,21 @@ def batch_along(axes: tuple[str, ...], is_own: bool = False) -> Iterator[None]:
 
 
 def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
-    """Give an activation these placements; replicated where a dimension does not divide."""
+    """Give an activation these placements."""
     mesh = _seen_by(t, mesh)
     wanted = checked(placements, mesh, t.dim())
     shape = tuple(t.shape)
-    if not divides(wanted, mesh, shape):
-        wanted = (Replicate(),) * mesh.ndim
+    said = declared(wanted, mesh, shape)
     to = _with_others(sharding_for(wanted, mesh, shape), t, mesh)
     place = where(t)
-    if place is not None and place[0] == to:
+    if place is not None and place[0] == to and declared_of(t) == said:
         return t
     found = moved(t, to)
-    if not modes.is_capturing() or mesh.is_local:
+    if said is None and (not modes.is_capturing() or mesh.is_local):
         return found
-    return keeping(found, to, mesh)  # or nobody could tell where it lies: there is no array yet
+    return keeping(
+        found, to, mesh, said
+    )  # or nobody could tell where it lies: there is no array yet
 
 
 def _seen_by(t: Tensor, mesh: DeviceMesh) -> DeviceMesh:

@@ -5,7 +5,7 @@ tensor: ``to_local`` gives a tensor on the same memory, ``from_local`` takes the
 the terms of this one process (`Partial`) is the term itself, so its placement becomes `Replicate`.
 A collective over ``mesh.get_group()``, which has one member, changes nothing then, and a script
 gets the numbers that it gets from many processes. Where a mesh spans processes, local is the part
-that this process' devices hold, which has to be one rectangle.
+that this process' devices hold, which has to be one rectangle; unequal parts are ``_declared``'s.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from torchlike.autograd.function import Function
 from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
 from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import ReduceOp
+from torchlike.distributed.tensor._declared import declared_of, of_parts, own_part
 from torchlike.distributed.tensor._moves import moved
-from torchlike.distributed.tensor._specs import checked, pieces, sharding_for
+from torchlike.distributed.tensor._specs import checked, divides, pieces, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor._transferred import Transfer, TransferSpec, as_it_is
 from torchlike.distributed.tensor._whole import Sums, summed, sums_of
@@ -90,6 +91,14 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
     """Return the part that this process holds of a tensor on a mesh; where that is everything, on
     its memory."""
     array = t._storage.cell
+    said = declared_of(t)
+    if said is not None and not mesh.is_local:
+        if grad_placements is not None and checked(grad_placements, mesh, t.dim()) != said:
+            raise NotImplementedError(
+                f"to_local(grad_placements={tuple(grad_placements)}) of a tensor with the "
+                f"placements {said}: use full_tensor(grad_placements=...)"
+            )
+        return own_part(t, mesh, said)
     lying = _of_placed(t)
     if lying is not None and modes.is_capturing():
         return _captured_part(t, lying, mesh, grad_placements)
@@ -182,6 +191,9 @@ def from_local(
             )
         sharding = sharding_for(placements, mesh, whole)
         return moved(local, sharding, _of(local)), sharding
+    if shape is not None and not divides(placements, mesh, tuple(shape)):
+        to = sharding_for(placements, mesh, tuple(shape))
+        return of_parts(local, mesh, placements, to, tuple(shape)), to
     sums = sums_of(placements, mesh)
     sharding = _whole_sharding(placements, mesh, tuple(local.shape))
     back = sharding
@@ -197,9 +209,7 @@ def from_local(
         if sums:
             _refuse_partial("from_local()")
         return _captured_whole(local, sharding, back), sharding
-    found = _FromLocal.apply(local, sharding, back, shape, sums)
-    sharding_for(placements, mesh, tuple(found.shape))
-    return found, sharding
+    return _FromLocal.apply(local, sharding, back, shape, sums), sharding
 
 
 def _of(t: Tensor) -> NamedSharding | None:

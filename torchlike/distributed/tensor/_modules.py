@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from torchlike._core import modes
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh
 from torchlike.distributed.tensor._api import Placements, place_, where
+from torchlike.distributed.tensor._declared import declared
 from torchlike.distributed.tensor._specs import checked, sharding_for
 from torchlike.tensor import Tensor
 
@@ -18,14 +19,14 @@ _M = TypeVar("_M")  # a module, whose room stands above this one
 
 def place_parameter(module: Any, name: str, mesh: DeviceMesh, placements: Placements) -> None:
     """Put a parameter or buffer of a module onto the mesh; it stays the object that it is. Nothing
-    where there is none, or where it lies on a mesh already. ValueError for a size that does not
-    divide."""
+    where there is none, or where it lies on a mesh already."""
     t = module._parameters.get(name)
     t = module._buffers.get(name) if t is None else t
     if not isinstance(t, Tensor) or where(t) is not None:
         return
     wanted = checked(placements, mesh, t.dim())
-    place_(t, mesh, sharding_for(wanted, mesh, tuple(t.shape)))
+    shape = tuple(t.shape)
+    place_(t, mesh, sharding_for(wanted, mesh, shape), declared(wanted, mesh, shape))
 
 
 def distribute_module(

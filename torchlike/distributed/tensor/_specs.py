@@ -54,19 +54,33 @@ def _from_the_front(p: Placement, ndim: int) -> Placement:
 def sharding_for(
     placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int, ...]
 ) -> NamedSharding:
-    """Return JAX's sharding of checked placements. `Partial` counts as replicated: see ``_local``.
-
-    ValueError where a dimension does not divide by the devices along it, naming both.
-    """
+    """Return JAX's sharding of checked placements. `Partial` counts as replicated, and so does a
+    cut of a dimension that does not divide by the devices along it: see ``_declared``."""
     sharding = _sharding(tuple(placements), mesh, len(shape))
-    for dim, n in enumerate(pieces(sharding, len(shape))):
+    parts = pieces(sharding, len(shape))
+    if all(size % n == 0 for size, n in zip(shape, parts, strict=True)):
+        return sharding
+    uneven = {dim for dim, n in enumerate(parts) if shape[dim] % n}
+    even = [
+        Replicate() if isinstance(p, (Shard, _StridedShard)) and p.dim in uneven else p
+        for p in placements
+    ]
+    return _sharding(tuple(even), mesh, len(shape))
+
+
+def equally_cut(
+    placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int, ...]
+) -> NamedSharding:
+    """Return JAX's sharding of checked placements. ValueError where a dimension does not divide by
+    the devices along it, naming both."""
+    for dim, n in enumerate(pieces(_sharding(tuple(placements), mesh, len(shape)), len(shape))):
         if shape[dim] % n:
             raise ValueError(
                 f"dimension {dim} of a tensor of size {list(shape)} cannot be cut into {n} equal "
-                f"parts, as {tuple(placements)} over {mesh} asks. torchlike has equal parts only: "
-                "pad the tensor, shard another dimension, or use Replicate()"
+                f"parts, as {tuple(placements)} over {mesh} asks: pad the tensor, or shard another "
+                "dimension"
             )
-    return sharding
+    return sharding_for(placements, mesh, shape)
 
 
 def divides(placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int, ...]) -> bool:

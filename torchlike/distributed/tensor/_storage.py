@@ -19,19 +19,29 @@ from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._extensions.meta import MetaArray
 from torchlike._runtime.jax_private import arrays
+from torchlike._runtime.mixed_operands import check_saved
 from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate
 
 
 class PlacedStorage(Storage):
-    """The cell of an array that lies on a mesh. ``mesh`` may be a slice of the sharding's."""
+    """The cell of an array that lies on a mesh. ``mesh`` may be a slice of the sharding's.
 
-    __slots__ = ("mesh", "sharding")
+    ``declared``: the placements that the tensor was given where the sharding does not say them
+    (see ``_declared``); ``term``: with `Partial` among them, this process' term.
+    """
+
+    __slots__ = ("declared", "mesh", "sharding", "term")
     is_placed = True
 
-    def __init__(self, array: Any, sharding: NamedSharding, mesh: DeviceMesh) -> None:
+    def __init__(
+        self, array: Any, sharding: NamedSharding, mesh: DeviceMesh, declared: Any = None
+    ) -> None:
         self.sharding = sharding
         self.mesh = mesh
+        self.declared: tuple[Placement, ...] | None = declared
+        self.term: Any = None
         super().__init__(put(array, sharding))
 
     def write(self, array: Any) -> None:
@@ -40,6 +50,7 @@ class PlacedStorage(Storage):
                 f"a DTensor of size {list(self.shape)} cannot become one of {list(array.shape)} in "
                 "place: make a new one with distribute_tensor"
             )
+        self.declared, self.term = without_terms(self.declared), None
         super().write(self.placed(array))
 
     def placed(self, array: Any) -> jax.Array:
@@ -48,9 +59,11 @@ class PlacedStorage(Storage):
     def alike(self, array: Any) -> Storage:
         if array.shape != self.shape:
             return Storage(array)
-        return PlacedStorage(array, self.sharding, self.mesh)
+        said = without_terms(self.declared)
+        return PlacedStorage(array, self.sharding, self.mesh, said)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        check_saved(self.cell)
         found = Storage(self.cell)  # read back, it is whole, and lies on one device
         found.strides = self.strides
         return found.__reduce__()
@@ -62,6 +75,14 @@ class OrdinaryStorage(Storage):
 
     __slots__ = ()
     is_ordinary = True
+
+
+def without_terms(declared: tuple[Placement, ...] | None) -> tuple[Placement, ...] | None:
+    """Return declared placements with the terms of `Partial` summed, which the cell holds so."""
+    if declared is None or not any(isinstance(p, Partial) for p in declared):
+        return declared
+    summed = tuple(Replicate() if isinstance(p, Partial) else p for p in declared)
+    return None if all(isinstance(p, Replicate) for p in summed) else summed
 
 
 def is_on_mesh(storage: Storage) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import jax
 
 from torchlike.distributed.device_mesh import DeviceMesh
-from torchlike.distributed.tensor._specs import checked, sharding_for
+from torchlike.distributed.tensor._declared import box
+from torchlike.distributed.tensor._specs import checked, divides, sharding_for
 from torchlike.distributed.tensor.placement_types import Placement
 
 
@@ -16,10 +17,14 @@ def compute_local_shape_and_global_offset(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return (size, start) of the part that the first of this process' devices holds.
 
-    ValueError for a size that does not divide, RuntimeError where no device is this process'.
+    RuntimeError where no device is this process'.
     """
     shape = tuple(global_shape)
-    sharding = sharding_for(checked(placements, mesh, len(shape)), mesh, shape)
+    wanted = checked(placements, mesh, len(shape))
+    here = mesh.get_coordinate()
+    if here is not None and not divides(wanted, mesh, shape):
+        return box(shape, mesh, wanted, here)
+    sharding = sharding_for(wanted, mesh, shape)
     own = jax.process_index()
     device = next((d for d in mesh.jax_mesh.devices.flat if d.process_index == own), None)
     if device is None:

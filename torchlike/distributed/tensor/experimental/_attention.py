@@ -29,7 +29,7 @@ from torchlike.distributed.nn.functional import all_gather
 from torchlike.distributed.programs import run
 from torchlike.distributed.tensor._api import full_tensor, place_, where
 from torchlike.distributed.tensor._layouts import laid_out
-from torchlike.distributed.tensor._specs import checked, sharding_for
+from torchlike.distributed.tensor._specs import checked, equally_cut
 from torchlike.distributed.tensor.placement_types import Replicate, Shard
 from torchlike.tensor import Tensor, wrap
 
@@ -143,7 +143,7 @@ def _cut(b: Tensor, dim: int, mesh: DeviceMesh) -> None:
     if mesh.is_local:
         lend(mesh.jax_mesh)
         placements = checked([Shard(dim)], mesh, b.dim())
-        place_(b, mesh, sharding_for(placements, mesh, tuple(b.shape)))
+        place_(b, mesh, equally_cut(placements, mesh, tuple(b.shape)))
         return
     rows = _order(b.shape[dim], mesh.size())[mesh.get_local_rank()]
     own = b.detach().index_select(dim, NAMESPACES[""]["tensor"](rows))
