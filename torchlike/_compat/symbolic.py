@@ -204,6 +204,9 @@ class SymBool(_Symbol):
     """An unknown bool: a condition of a specification of shapes. Comparisons of symbolic sizes are
     decided."""
 
+    def __invert__(self) -> Any:
+        return _applied(operator.invert, self)
+
 
 def is_symbolic(value: Any) -> bool:
     """Return whether a value is a number made of symbolic sizes."""
@@ -293,7 +296,7 @@ _EXPRESSIONS: dict[Any, Callable[..., Any]] = {
 
 def sym_not(a: Any) -> Any:
     """Return whether a value is false."""
-    return operator.invert(a) if isinstance(a, SymBool) else not a
+    return ~a if isinstance(a, SymBool) else not a
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
