@@ -96,8 +96,8 @@ _UNSIGNED = {np.dtype(f"i{n}"): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
 def _is_inside(values: np.ndarray, low: int, high: int) -> bool:
-    """Return whether all integers on the host are in ``[low, high)``: from 0 on by one reduction,
-    where two by NumPy's methods take four times as long."""
+    """Return whether all integers on the host are in ``[low, high)``: from 0 on by one reduction
+    in the place of two."""
     if type(low) is int and not low:
         values = values.view(_UNSIGNED.get(values.dtype, values.dtype))
         return bool(np.maximum.reduce(values, axis=None) < high)
