@@ -108,15 +108,16 @@ def pytest_addoption(parser):
         type=int,
         default=1,
         metavar="N",
-        help="of the tests marked exhaustive run one in N, by the seed of pytest-randomly",
+        help="of the tests marked exhaustive run one in N, by the seed of pytest-randomly, and of"
+        " what the plain run takes of each table by number one in three",
     )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
 def pytest_collection_modifyitems(config, items):
     """Mark what the long runs alone take, and then what the shortest run takes."""
-    _sample(items)
-    _take_share(config, items)
+    tables = _sample(items)
+    _take_share(config, items, tables)
     for item in items:
         long = item.get_closest_marker("exhaustive") or item.get_closest_marker("full")
         if item.path in _SMOKE and not long:
@@ -131,9 +132,9 @@ def _sample(items):
     dictionary of parameters, takes for the same. With ``of``, such a function too, cases for which
     it is false all stay: ``every=5, of=lambda p: p["jitted"]``. Counted in the order in which the
     cases are written: pytest-randomly has shuffled ``items`` by now, and the plain run takes the
-    same always.
+    same always. Returns what it takes of each table by number.
     """
-    counts = collections.Counter()
+    counts, tables = collections.Counter(), collections.defaultdict(list)
     marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
     for item, mark in sorted(marked, key=lambda pair: tuple(pair[0].callspec.indices.values())):
         every, per, of = (mark.kwargs.get(name) for name in ("every", "per", "of"))
@@ -145,17 +146,28 @@ def _sample(items):
         counts[key] += 1
         if place % every if every else place:
             item.add_marker(mark.kwargs.get("rest", "exhaustive"))
+        elif every and not (
+            item.get_closest_marker("full") or item.get_closest_marker("exhaustive")
+        ):
+            tables[table].append(item)
+    return tables
 
 
-def _take_share(config, items):
-    """Of what is marked ``exhaustive`` deselect all but one in ``--share``: another one by another
-    seed, so that every test has its turn."""
+def _take_share(config, items, tables):
+    """Of what is marked ``exhaustive`` deselect all but one in ``--share``, and of what is sampled
+    by number all but one in three: others by another seed, so that every test has its turn."""
     seed, parts = config.getoption("randomly_seed", 0), config.option.share
+
+    def lot(item):
+        return zlib.crc32(f"{seed} {item.nodeid}".encode())
+
+    resting = set()
+    for table in tables.values() if parts > 1 else ():
+        resting.update(sorted(table, key=lot)[-(-len(table) // 3) :])
     kept, left = [], []
     for item in items:
         is_long = item.get_closest_marker("exhaustive") is not None
-        turn = zlib.crc32(f"{seed} {item.nodeid}".encode()) % parts
-        (left if is_long and turn else kept).append(item)
+        (left if item in resting or (is_long and lot(item) % parts) else kept).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept

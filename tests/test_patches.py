@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,8 +66,20 @@ ALLOWED = {
 }
 
 
+#: What a file's text has in it whose code may change something: parsing a thousand files takes 3 s.
+_WORDS = re.compile(
+    "|".join(
+        [*map(re.escape, CALLS), "__code__"]
+        + [rf"\b(?:{'|'.join(sorted(FOREIGN))})[.\[][^\n]*=(?!=)"]
+        + [rf"\bdel\b.*\b(?:{'|'.join(sorted(FOREIGN))})\b"]
+    )
+)
+
+
 def changes_in(text):
     """What a file's code changes in the process: lines and names."""
+    if not _WORDS.search(text):
+        return
     for node in ast.walk(ast.parse(text)):
         targets = []
         if isinstance(node, ast.Assign):

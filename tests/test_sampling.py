@@ -23,11 +23,15 @@ class Case:
 
 
 @pytest.fixture
-def kept(request):
-    """The first parameters of the cases that stay in the plain run."""
+def conftest(request):
     file = str(Path(__file__).with_name("conftest.py"))
     plugins = request.config.pluginmanager.get_plugins()
-    conftest = next(p for p in plugins if getattr(p, "__file__", None) == file)
+    return next(p for p in plugins if getattr(p, "__file__", None) == file)
+
+
+@pytest.fixture
+def kept(conftest):
+    """The first parameters of the cases that stay in the plain run."""
 
     def run(cases, rest="exhaustive"):
         conftest._sample(cases)
@@ -85,3 +89,33 @@ def test_tables_without_the_mark_are_whole(kept):
 def test_what_is_left_out_may_be_for_the_full_run_alone(kept):
     mark = pytest.mark.sampled(every=3, rest="full")
     assert kept([Case(mark, "a.py::one", n, n=n) for n in range(7)], "full") == [0, 3, 6]
+
+
+@pytest.mark.parametrize(("length", "taken"), [(1, 1), (3, 1), (4, 2), (7, 3)])
+def test_a_share_takes_a_third_of_what_is_sampled_and_every_case_has_its_turn(
+    conftest, length, taken
+):
+    mark = pytest.mark.sampled(every=2)
+    cases = [Case(mark, "a.py::one", n, n=n) for n in range(2 * length)]
+    cases += [Case(None, "a.py::two", n=n) for n in range(4)]
+    tables = conftest._sample(cases)
+    cases, met = [c for c in cases if not c.added], set()
+
+    def take(share, seed):
+        gone, left = [], list(cases)
+        config = SimpleNamespace(
+            getoption=lambda name, default: seed,
+            option=SimpleNamespace(share=share),
+            hook=SimpleNamespace(pytest_deselected=lambda items: gone.extend(items)),
+        )
+        conftest._take_share(config, left, tables)
+        assert sorted(map(id, left + gone)) == sorted(map(id, cases))
+        return left
+
+    assert take(1, 0) == cases
+    for seed in range(60):
+        left = take(20, seed)
+        assert left == take(20, seed)
+        assert len(left) == taken + 4
+        met.update(left)
+    assert met == set(cases)

@@ -468,6 +468,27 @@ def test_sorting():
     check(lambda x: lax.sort(x), keys > 1)
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_sorting_of_long_rows(dim):
+    """As words of a key and its place: equal keys, zeros of both signs and any NaN keep order."""
+    x = np.random.default_rng(3).integers(-3, 4, (70, 70)).astype(np.float32)
+    x[:, ::5], x[::7, 1::5] = np.nan, -np.nan
+    x[3, 3:9], x[4:9, 4] = (-0.0, 0.0, np.inf, -0.0, -np.inf, 3e38), 1e-30
+    places = jnp.arange(70 * 70).reshape(70, 70)
+    extremes = np.array([np.iinfo(np.int32).min, np.iinfo(np.int32).max, 0, -1], np.int32)
+    for keys in (x, extremes[np.arange(70 * 70).reshape(70, 70) % 4], x.astype(ml_dtypes.bfloat16)):
+        check(lambda k: lax.sort((k, places), dimension=dim, num_keys=1), keys, exact=True)
+    check(lambda x: lax.top_k(x, 9), x, exact=True)
+
+
+def test_extrema_of_rows():
+    x = floats(3, 4, 5)
+    x[0, 1, 2], x[1, 0, :2], x[2, 3] = np.nan, (0.0, -0.0), -np.inf
+    check(lambda x: (x.max(2), x.min((1, 2)), x.max(1), x.max((0, 2)), x.min()), x)
+    check(lambda x: x.transpose(2, 0, 1).max((1, 2)), x)
+    check(lambda x: (x.max(1), x.min(0)), integers(4, 3))
+
+
 WINDOWS = {
     "sum": lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 2), (1, 2, 1), "VALID"),
     "max": lambda x: lax.reduce_window(

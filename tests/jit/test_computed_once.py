@@ -49,7 +49,7 @@ def alone(kind, name):
     return _alone[kind, name]
 
 
-@pytest.mark.sampled(every=60)
+@pytest.mark.sampled(every=20, rest="full")
 @pytest.mark.parametrize(("kind", "first", "second"), PAIRS)
 def test_a_chain_takes_the_work_of_its_parts(kind, first, second):
     parts = alone(kind, first) + alone(kind, second)

@@ -4,6 +4,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._ops.indexing import indexing
+from torchlike._ops.indexing.plain import view_of
 
 INDEX = torch.tensor([0, 1])
 #: Strides of x[index] for x of shape (5, 4, 3) made by zeros(3, 4, 5).permute(2, 1, 0), as PyTorch
@@ -106,3 +107,34 @@ def test_a_write_of_which_nothing_is_recorded_makes_no_view_for_autograd(monkeyp
     with torch.no_grad():
         recorded[0] = 1.0
     assert recorded.tolist() == [1.0, 0.0]
+
+
+PLAIN = [
+    slice(1, None),
+    (slice(None), slice(None), slice(None, 2)),
+    (Ellipsis, -1, slice(-2, None)),
+    (1, Ellipsis, slice(3, 1)),
+    (0, slice(-9, 9), 2),
+    (Ellipsis, 1),
+]
+
+
+@pytest.mark.parametrize("item", PLAIN, ids=str)
+def test_a_plain_index_is_taken_apart_as_any_other(item, monkeypatch):
+    x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    quick = view_of(x, item)
+    monkeypatch.setattr(indexing, "view_of", lambda x, item: None)
+    general = x[item]
+    assert (quick.shape, quick.stride()) == (general.shape, general.stride())
+    assert quick.storage_offset() == general.storage_offset()
+    assert quick.tolist() == general.tolist()
+    assert quick.grad_fn.name() == general.grad_fn.name()
+
+
+@pytest.mark.parametrize(
+    "item",
+    [None, True, Ellipsis, slice(None), (0, 0, 0, 0), slice(0, 2, 2), (2,), [0], ()],
+    ids=str,
+)
+def test_what_is_no_plain_index_goes_the_general_way(item):
+    assert view_of(torch.zeros(2, 3, 4), item) is None

@@ -11,6 +11,7 @@ from torchlike._ops.reduce.running import folded, running_sum
 SHAPES = [((20, 7), 1), ((20, 7), 0), ((2, 3000), 1), ((3000, 2), 0), ((300, 130), 1), ((1, 5), 1)]
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 @pytest.mark.parametrize("dtype", ["float64", "int64", "complex128"])
 def test_sums_are_those_of_numpy(shape, axis, dtype):

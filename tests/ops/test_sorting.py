@@ -104,6 +104,7 @@ def test_nan_of_either_sign_is_the_largest(dtype, jitted) -> None:
     assert topk(x, 5, largest=False).indices.tolist() == [4, 1, 3, 0, 2]
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="a form for XLA's CPU backend")
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "uint8", "bool"])

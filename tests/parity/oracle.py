@@ -143,43 +143,46 @@ def same(
     in strides and flags."""
     limits: dict[str, Any] = {"rtol": 0 if exact else rtol, "atol": 0 if exact else atol}
     inside: dict[str, Any] = {"rtol": rtol, "atol": atol, "exact": exact}
-    unlike = f"{where}: {ours!r}, not {theirs!r}"
+
+    def unlike() -> str:  # made when it is needed: a tensor's text takes longer than its sum
+        return f"{where}: {ours!r}, not {theirs!r}"
+
     if isinstance(theirs, (torch.Tensor, torchlike.Tensor)):
-        assert isinstance(ours, torchlike.Tensor), unlike
+        assert isinstance(ours, torchlike.Tensor), unlike()
         assert str(ours.dtype) == str(theirs.dtype), f"{where}: {ours.dtype}, not {theirs.dtype}"
         assert tuple(ours.shape) == tuple(theirs.shape), f"{where}: {ours.shape}, {theirs.shape}"
         if exact:
             assert ours.stride() == theirs.stride(), f"{where}: {ours.stride()}, {theirs.stride()}"
-            assert ours.requires_grad == theirs.requires_grad, unlike
+            assert ours.requires_grad == theirs.requires_grad, unlike()
         a, b = as_numpy(ours), as_numpy(theirs)
         close(a, b, str(theirs.dtype)[6:], where, **limits)
         if exact and b.dtype.kind == "f":
             zeros = b == 0
             np.testing.assert_array_equal(np.signbit(a[zeros]), np.signbit(b[zeros]), where)
     elif isinstance(theirs, np.ndarray):
-        assert isinstance(ours, np.ndarray), unlike
-        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), unlike
+        assert isinstance(ours, np.ndarray), unlike()
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), unlike()
         if exact:
-            assert ours.strides == theirs.strides, unlike
-            assert ours.flags.writeable == theirs.flags.writeable, unlike
+            assert ours.strides == theirs.strides, unlike()
+            assert ours.flags.writeable == theirs.flags.writeable, unlike()
         close(ours, theirs, str(theirs.dtype), where, **limits)
     elif isinstance(theirs, dict):
         assert list(ours) == list(theirs), f"{where}: keys {list(ours)}, not {list(theirs)}"
         for key in theirs:
             same(ours[key], theirs[key], f"{where}[{key!r}]", **inside)
     elif isinstance(theirs, (list, tuple)):
-        assert type(ours).__name__ == type(theirs).__name__, unlike
-        assert len(ours) == len(theirs), unlike
+        assert type(ours).__name__ == type(theirs).__name__, unlike()
+        assert len(ours) == len(theirs), unlike()
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             same(a, b, f"{where}[{i}]", **inside)
     elif isinstance(theirs, (float, complex)):
-        assert type(ours) is type(theirs), unlike
+        assert type(ours) is type(theirs), unlike()
         close(np.array(ours), np.array(theirs), "float32", where, **limits)
     elif isinstance(theirs, Raised):
-        assert ours == theirs, unlike
+        assert ours == theirs, unlike()
     else:
-        assert type(ours).__name__ == type(theirs).__name__, unlike
-        assert repr(ours).replace("torchlike", "torch") == repr(theirs), unlike
+        assert type(ours).__name__ == type(theirs).__name__, unlike()
+        assert repr(ours).replace("torchlike", "torch") == repr(theirs), unlike()
 
 
 def close(

@@ -26,6 +26,7 @@ def _check(row: Printed) -> None:
     )
 
 
+@pytest.mark.sampled(per=lambda params: params["row"].name)
 @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: f"{row.name}-{row.seed}")
 def test_as_printed(row):
     _check(row)

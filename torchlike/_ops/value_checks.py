@@ -85,10 +85,23 @@ def refuse_outside(
     values = values_of(index)
     if values.size == 0 or values.dtype.kind not in "iu":
         return
-    if _found.flags is None and values.min() >= low and values.max() < high:
+    if _found.flags is None and _is_inside(values, low, high):
         return
     bad = _outside(values, low, high)
     refuse_where(bad if besides is None else bad & (values != besides), error, words, values)
+
+
+#: What reads the bits of an integer as one without a sign, for which those below 0 are large.
+_UNSIGNED = {np.dtype(f"i{n}"): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+
+
+def _is_inside(values: np.ndarray, low: int, high: int) -> bool:
+    """Return whether all integers on the host are in ``[low, high)``: from 0 on by one reduction
+    in the place of two."""
+    if type(low) is int and not low:
+        values = values.view(_UNSIGNED.get(values.dtype, values.dtype))
+        return bool(np.maximum.reduce(values, axis=None) < high)
+    return bool(values.min() >= low and values.max() < high)
 
 
 def _outside(values: Any, low: int, high: int) -> Array:

@@ -134,6 +134,7 @@ def random_options(rng: np.random.Generator) -> dict:
     return {name: value for name, value in candidates.items() if rng.random() < 0.45}
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("seed", range(400))
 def test_random_tensor(seed):
     rng = np.random.default_rng(seed)
@@ -183,6 +184,7 @@ def test_bounds_of_scientific_notation(edge, dtype):
         assert ours == theirs
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("pattern", range(0, 256, 5))
 @pytest.mark.parametrize("dtype", [name for name in CARRIERS if name.startswith("float8")])
 def test_float8_bit_patterns(dtype, pattern):

@@ -71,6 +71,7 @@ WRAPPING = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("dtype", WRAPPING)
 @pytest.mark.parametrize("name", DIVISIONS)
 def test_by_a_number_that_is_zero_in_the_dtype(name, dtype):

@@ -180,6 +180,7 @@ def test_gradients_of_what_is_read_often_are_summed_in_float32(
     np.testing.assert_allclose(found, gradient(torch, "float64"), rtol=eps, atol=1e-4)
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("power", [2, 3, 4, 7, 10, -1, -2, -3])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

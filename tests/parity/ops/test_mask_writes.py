@@ -71,6 +71,7 @@ def _run(T: Any, item: str, value: str, jitted: bool) -> Any:
     return x.tolist(), x.grad_fn.name(), base.grad.tolist(), grad
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8", "ignore:expandable")
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("item", ITEMS)

@@ -406,7 +406,7 @@ class Schema:
         self.limits = tuple(
             (i, check) for i in self.static_positions if (check := self.kinds[i].check) is not None
         )
-        self._exact_statics = tuple(self.kinds[i].exact for i in self.static_positions)
+        self._canonical_classes = {tuple(self.kinds[i].exact for i in self.static_positions)}
         self.factors = tuple(i for i in range(n) if self.kinds[i].factor)
         self.has_sequence = any(k.sequence for k in self.kinds)
         self._required = [i for i in range(n) if self.defaults[i] is inspect.Parameter.empty]
@@ -502,14 +502,15 @@ class Schema:
         )
 
     def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Hashable, ...]:
-        """Return static arguments (in the order of static_positions) in canonical, hashable
-        form."""
-        if not values or tuple(map(type, values)) == self._exact_statics:
+        """Return static arguments, in order of static_positions, in canonical, hashable form."""
+        classes = tuple(map(type, values))
+        if classes in self._canonical_classes:
             return values
         out = []
         for i, value in zip(self.static_positions, values, strict=True):
             kind = self.kinds[i]
             if type(value) is not kind.exact and not (value is None and kind.optional):
-                value = kind.canonical(value, self.names[i], self.op, i + 1)
+                value, classes = kind.canonical(value, self.names[i], self.op, i + 1), ()
             out.append(value)
+        self._canonical_classes.add(classes)
         return tuple(out)

@@ -27,6 +27,7 @@ from torchlike._ops.indexing.gathering import missing_value, out_of_bounds
 from torchlike._ops.indexing.host_masks import chosen
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
+from torchlike._ops.indexing.plain import view_of
 from torchlike._ops.memory_order import broadcast_strides, iterator_strides
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
 from torchlike._ops.shape.views.view_factory import make_window, on_unread, unread
@@ -399,7 +400,9 @@ def getitem(self: Tensor, item: Any) -> Tensor:
         if not -n <= item < n:
             raise IndexError(f"index {item} is out of bounds for dimension 0 with size {n}")
         return select(self, 0, item)
-    found = chosen(self, item)
+    found = view_of(self, item)
+    if found is None:
+        found = chosen(self, item)
     if found is not None:
         return found
     try:

