@@ -22,6 +22,8 @@ _MOST_RENT = 30e6
 #: How often a program's price has to have been lost before it is bought. A script that ends just
 #: then has taken 1 / `_PATIENCE` of that in vain.
 _PATIENCE = 1.5
+#: The most that calls are thought to take, as a multiple of what is heard of them.
+_MOST_UNHEARD = 8.0
 #: The part of a compilation's processor time that passes by the clock, as XLA has several threads.
 _MEANWHILE = 0.5
 
@@ -35,14 +37,17 @@ class Account:
       allowance: what recording may cost, less what it did.
       bought: how many programs were.
       ready: the clock's time at which the programs that were bought are used.
+      known, guessed: what calls took that were run one by one, by what is known of them, and what
+        would have been heard of them.
       missing: how much more rent would have bought a program, of those that were asked for since
         calls are recorded.
     """
 
-    __slots__ = ("allowance", "bought", "clock", "missing", "ready", "rent")
+    __slots__ = ("allowance", "bought", "clock", "guessed", "known", "missing", "ready", "rent")
 
     def __init__(self) -> None:
         self.clock = self.rent = self.allowance = self.ready = 0.0
+        self.known = self.guessed = 0.0
         self.missing = math.inf
         self.bought = 0
 
@@ -52,9 +57,20 @@ class Account:
         return self.clock < self.ready
 
     def heard(self, price: float, saved: float) -> None:
-        """Take note of calls that were not recorded, and of what a program would have saved."""
+        """Take note of calls that were not recorded, and of what a program would have saved.
+
+        Not all that a call does is heard, so its price is a guess by what is: it is set right by
+        what was both heard of and known, else a program that was bought would be used late.
+        """
+        if self.guessed:
+            price *= min(max(self.known / self.guessed, 1.0), _MOST_UNHEARD)
         self.allowance += _SHARE * price
         self.ran(price, saved)
+
+    def compare(self, known: float, guessed: float) -> None:
+        """Take note of what calls took, and of what would have been heard of them."""
+        self.known += known
+        self.guessed += guessed
 
     def ran(self, price: float, saved: float) -> None:
         """Take note of calls that were run by today's ways, and of what a program would have
@@ -82,6 +98,10 @@ class Account:
             self.missing = min(self.missing, missing)
             return False
         self.rent = max(self.rent - _PATIENCE * compiling, 0.0)
+        self.take(compiling)
+        return True
+
+    def take(self, compiling: float) -> None:
+        """Take note of a program that is compiled from now on, behind those before it."""
         self.bought += 1
         self.ready = max(self.ready, self.clock) + _MEANWHILE * compiling
-        return True

@@ -59,7 +59,7 @@ class RecurrenceListener:
         #: The price of results since they were entered into the account; what would be saved of
         #: those that recurred since then; and how much that has to be until calls are recorded.
         self._heard = self._saved = 0.0
-        self._due = prices.COMPILING * self._patience
+        self._due = prices.compiling_heard(0) * self._patience
         #: How many results recur, each by another hash.
         self._distinct = 0
         #: Whether calls are recorded from the next cut on.
@@ -69,9 +69,11 @@ class RecurrenceListener:
     def listen(self) -> None:
         """Listen from now on, after calls were recorded."""
         account = self._account
-        compiling = prices.COMPILING + self._distinct * prices.COMPILING_RESULT
-        if account.bought > self._bought:
-            self._due = 0.0 if account.waits else compiling * self._patience
+        compiling = prices.compiling_heard(self._distinct)
+        if account.waits:
+            self._due = 0.0
+        elif account.bought > self._bought:
+            self._due = compiling * self._patience
         elif account.missing < math.inf:
             self._due = account.missing
         else:  # in vain
@@ -120,6 +122,7 @@ class RecurrenceListener:
         """Look at the results that have come."""
         shapes, met, window = self._shapes, self._met, self._window
         heard = saved = 0.0
+        waits = self._account.waits
         unheard, self._unheard = self._unheard, []
         for shape in unheard:
             of_shape = shapes.get(shape)
@@ -136,7 +139,8 @@ class RecurrenceListener:
             if not again:
                 met[window] = True
                 self._distinct += 1
-                self._due += prices.COMPILING_RESULT * self._patience
+                if not waits:
+                    self._due += prices.COMPILING_RESULT * self._patience
         self._window = window
         self._heard += heard
         self._saved += saved

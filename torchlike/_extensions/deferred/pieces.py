@@ -46,6 +46,7 @@ class DeferredPiece:
         "_n_alive",
         "_price",
         "_program",
+        "heard",
         "ready",
         "record",
         "runs",
@@ -66,6 +67,8 @@ class DeferredPiece:
         #: Whether the program failed once: the calls run one by one, which names the one that does.
         self._fails = False
         self.runs = 0
+        #: What is heard of its calls where they are not recorded (`prices.heard`).
+        self.heard = 0.0
         #: The program that is being compiled in the background.
         self.task: BackgroundTask[Any] | None = None
         #: The account's time from which on it is used.
@@ -122,6 +125,8 @@ class DeferredPiece:
             recurs = self.runs > 1
             price = self.priced(account) if recurs else prices.roughly(self._calls)
             account.ran(price.one_by_one, price.saved if recurs else 0.0)
+            if recurs:
+                account.compare(price.one_by_one, self.heard)
             account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
         return found
 

@@ -16,6 +16,7 @@ from torchlike._runtime import first_calls
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.calls import DeferredCall
+    from torchlike._extensions.deferred.value import Deferred
 
 #: One of the units of `first_calls.cost`.
 _UNIT = 0.2e-3
@@ -28,8 +29,10 @@ _CALL, _ELEMENT = 40.0, 2e-3
 _CALL_SAVED, _ELEMENT_SAVED = 20.0, 1.2e-3
 #: The call of a program, and each of its inputs and results.
 _PROGRAM, _PASSED = 30.0, 2.5
-#: Compiling a piece, and for each of its results that are heard of.
-COMPILING, COMPILING_RESULT = first_calls.COMPILING_WHOLE * _UNIT, 20e3
+#: Compiling a piece beside its equations, the most of that for each of them, and for each of the
+#: results of one that is only heard of.
+COMPILING = first_calls.COMPILING_WHOLE * _UNIT
+_COMPILING_SMALL, COMPILING_RESULT = first_calls.COMPILING_SMALL * _UNIT, 8e3
 #: What a program may take of what the calls take one by one, to be worth compiling.
 _GAIN = 0.9
 
@@ -58,16 +61,29 @@ def of_result(shape: tuple[int, ...]) -> tuple[float, float]:
     return _CALL + _ELEMENT * elements, _CALL_SAVED + _ELEMENT_SAVED * elements
 
 
+def compiling_heard(results: int) -> float:
+    """Return a guess for a piece of so many results. A low one, as where it is wrong that costs an
+    attempt to record."""
+    return COMPILING / 6 + COMPILING_RESULT * results
+
+
+def heard(values: Sequence[Deferred]) -> float:
+    """Return the price of calls as it is heard: by those of their results that came into cells."""
+    return sum([of_result(value.shape)[0] for value in values if value.home is not None])
+
+
 def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
     """Return the price of a piece, of whose values those are results."""
     inputs = {n for call in calls for n in call.spec if n < 0}
     one_by_one, as_program = 0.0, FLUSH + _PROGRAM + _PASSED * (len(inputs) + len(alive))
-    compiling = COMPILING
+    equations = compiling = 0.0
     for call in calls:
         cost = call.known.cost
+        equations += cost.equations
         one_by_one += _UNIT * cost.eagerly
         as_program += RECORDED + _UNIT * cost.within
         compiling += _UNIT * cost.compiling
+    compiling += min(COMPILING, _COMPILING_SMALL * equations)
     return Price(one_by_one, as_program, compiling)
 
 
@@ -76,7 +92,7 @@ def roughly(calls: Sequence[DeferredCall]) -> Price:
     heard = [of_result(shape) for call in calls for shape, _ in call.results.avals]
     taken = sum([price for price, _ in heard])
     saved = sum([price for _, price in heard])
-    return Price(taken, taken - saved, COMPILING + COMPILING_RESULT * len(heard))
+    return Price(taken, taken - saved, compiling_heard(len(heard)))
 
 
 def due(calls: Sequence[DeferredCall]) -> float:

@@ -13,7 +13,7 @@ from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.patches import at_import
 
 #: How calls run where the environment does not say: "immediate" or "deferred".
-DEFAULT = "immediate"
+DEFAULT = "deferred"
 
 
 class deferred:
@@ -53,7 +53,9 @@ class deferred:
 class _Thread(threading.local):
     #: What `deferred` was last told; None where nobody has.
     said: bool | None = None
-    queue: Queue | None = None  # while nothing is deferred, too: what it has heard so far counts
+    #: While nothing is deferred, too: what they have heard so far counts.
+    queue: Queue | None = None
+    asked: Queue | None = None
 
 
 _thread = _Thread()
@@ -61,18 +63,22 @@ _thread = _Thread()
 
 def _made(by: policy.Policy) -> Queue:
     settings.ask_who_defers()
-    if _thread.queue is None or _thread.queue.policy is not by:
-        _thread.queue = Queue(by)
-    return _thread.queue
+    slot = "asked" if by is policy.ASKED else "queue"
+    queue = getattr(_thread, slot)
+    if queue is None or queue.policy is not by:
+        queue = Queue(by)
+        setattr(_thread, slot, queue)
+    return queue
 
 
 def begins_as_asked() -> bool:
-    """Return whether `defer_as_asked` would begin to defer: not where something is deferred, where
-    `deferred` or ``TORCHLIKE_EAGER`` has said what is to be, or within a backward pass."""
+    """Return whether `defer_as_asked` would begin to defer as asked: not where a function asked
+    for it before, where `deferred` or ``TORCHLIKE_EAGER`` has said what is to be, or within a
+    backward pass."""
+    queue = modes.current.queue
+    has_begun = queue is not None and queue.policy is policy.ASKED
     in_backward = modes.current.backward_pass is not None or tape.saving.hooks
-    return (
-        modes.current.queue is None and not in_backward and _thread.said is None and not EAGER.get()
-    )
+    return not has_begun and not in_backward and _thread.said is None and not EAGER.get()
 
 
 def defer_as_asked() -> None:
@@ -82,9 +88,9 @@ def defer_as_asked() -> None:
 
 
 def forget_asked() -> None:
-    """Call at once again what this thread defers because it was asked to compile it."""
+    """Call as before what this thread defers because it was asked to compile it."""
     if modes.current.queue is not None and modes.current.queue.policy is policy.ASKED:
-        _switch_to(None)
+        _switch_to(modes.queue_of_thread())
 
 
 def defer_everywhere(by: policy.Policy) -> None:

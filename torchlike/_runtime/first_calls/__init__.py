@@ -13,6 +13,7 @@ JAX that all this needs).
 """
 
 from torchlike._runtime.first_calls.cost import (
+    COMPILING_SMALL,
     COMPILING_WHOLE,
     CallCost,
     SharedBlocksCost,
@@ -38,6 +39,7 @@ from torchlike._runtime.first_calls.settings import by_numpy, thread
 from torchlike._runtime.first_calls.whole_programs import by_numpy_where_dear
 
 __all__ = [
+    "COMPILING_SMALL",
     "COMPILING_WHOLE",
     "DECLINED",
     "CallCost",

@@ -250,20 +250,23 @@ class CallCost(NamedTuple):
     """What a call of a compiled form is thought to cost, in units.
 
     Attributes:
+      equations: how many it has, those within others among them.
       compiling: what it adds to the compilation of a program that it is a part of.
       eagerly: what it takes by itself, once it is compiled.
       within: what it takes in such a program.
       by_itself: what compiling it alone takes.
     """
 
+    equations: int
     compiling: float
     eagerly: float
     within: float
     by_itself: float
 
 
-#: What compiling a program takes beside its equations.
-COMPILING_WHOLE = _WHOLE
+#: What compiling a program takes beside its equations, and the most of that for each of them in a
+#: small one: 0.19 s in all for the 79 of a polynomial's, 0.48 for the 234 of an MLP's step.
+COMPILING_WHOLE, COMPILING_SMALL = _WHOLE, 8e6
 
 
 def of_call(jaxpr: Any) -> CallCost:
@@ -273,7 +276,8 @@ def of_call(jaxpr: Any) -> CallCost:
     fixed, fused = _of_kinds(jaxpr)
     eagerly = fixed + _EAGER_WORK * fused + _EAGER_CALL + _EAGER_EQUATION * n
     by_itself = _COMPILING + _COMPILING_EQUATIONS * math.sqrt(n)
-    return CallCost(compiling, eagerly, fixed + _FUSED_WORK * fused + _XLA_EQUATION * n, by_itself)
+    within = fixed + _FUSED_WORK * fused + _XLA_EQUATION * n
+    return CallCost(n, compiling, eagerly, within, by_itself)
 
 
 def _of_kinds(jaxpr: Any) -> tuple[float, float]:
