@@ -22,6 +22,9 @@ _MOST_RENT = 30e6
 #: How often a program's price has to have been lost before it is bought. A script that ends just
 #: then has taken 1 / `_PATIENCE` of that in vain.
 _PATIENCE = 1.5
+#: The part of what compiling calls one by one would take that is sure to be spared: a script that
+#: ends soon would have compiled some of them alone.
+_SPARED = 0.8
 #: The most that calls are thought to take, as a multiple of what is heard of them.
 _MOST_UNHEARD = 8.0
 #: The part of a compilation's processor time that passes by the clock, as XLA has several threads.
@@ -87,15 +90,17 @@ class Account:
         """Take note of what recording took."""
         self.allowance -= price
 
-    def buys(self, compiling: float, due: float) -> bool:
-        """Return whether a program is worth compiling now, and pay for it if so.
-
-        ``due`` is what compiling its calls one by one would take soon. That is saved, and as much
-        has been lost: a form is due when NumPy has taken about as long as compiling it does.
-        """
-        missing = _PATIENCE * (compiling - 2 * due) - self.rent
+    def missing_for(self, compiling: float, due: float) -> float:
+        """Return how much more rent makes a program worth compiling: nothing from 0 downwards.
+        ``due`` is what compiling its calls one by one would take soon, which is saved."""
+        missing = _PATIENCE * (compiling - _SPARED * due) - self.rent
         if missing > 0:
             self.missing = min(self.missing, missing)
+        return missing
+
+    def buys(self, compiling: float, due: float) -> bool:
+        """Return whether a program is worth compiling now, and pay for it if so."""
+        if self.missing_for(compiling, due) > 0:
             return False
         self.rent = max(self.rent - _PATIENCE * compiling, 0.0)
         self.take(compiling)

@@ -101,10 +101,11 @@ class RecurrenceListener:
     def adopt(self, storage: Any) -> None:
         """Hear of a new storage. (Each result comes here.)"""
         cell = storage.cell
-        if cell is None:  # a host buffer
-            return
         heard = self._unheard
-        heard.append(cell.shape)
+        try:
+            heard.append(cell.shape)
+        except AttributeError:  # a host buffer, or what is no array
+            return
         if len(heard) >= _AT_ONCE:
             self._hear()
             if self._saved >= self._due or self._awaits_cut:

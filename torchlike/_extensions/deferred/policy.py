@@ -58,7 +58,9 @@ class Policy:
         return None if account.clock < piece.ready else piece.task.result()
 
     def _buys(self, piece: DeferredPiece, account: Account) -> bool:
-        price = piece.priced(account)
+        if not piece.is_priced and account.missing_for(piece.price.compiling, piece.due()) > 0:
+            return False
+        price = piece.priced()
         if not price.pays:
             return False
         kind = piece.kind
@@ -82,7 +84,7 @@ class AsAsked(Policy):
     _MOST = 32
 
     def _buys(self, piece: DeferredPiece, account: Account) -> bool:
-        price = piece.priced(account)
+        price = piece.priced()
         if account.bought < self._MOST and price.pays:
             account.take(price.compiling)
             return True

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 _UNIT = 0.2e-3
 #: What recording takes: a call, one that is new at its place, one that is traced, a flush. And
 #: until the programs of a loop's turn are bought, for each of its results.
-RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 300.0, 15.0
+RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 2e3, 15.0
 ATTEMPT = 100.0
 #: A call by its result alone, an element of that, and the part of both that a program saves.
 _CALL, _ELEMENT = 40.0, 2e-3
 _CALL_SAVED, _ELEMENT_SAVED = 20.0, 1.2e-3
 #: The call of a program, and each of its inputs and results.
 _PROGRAM, _PASSED = 30.0, 2.5
+#: Compiling a piece of which nothing is traced, for each of its results.
+_COMPILING_GUESSED = 13e3
+#: Compiling a call alone of which nothing more is known.
+_ALONE = 60e3
 #: Compiling a piece beside its equations, the most of that for each of them, and for each of the
 #: results of one that is only heard of.
 COMPILING = first_calls.COMPILING_WHOLE * _UNIT
@@ -84,6 +88,7 @@ def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
         as_program += RECORDED + _UNIT * cost.within
         compiling += _UNIT * cost.compiling
     compiling += min(COMPILING, _COMPILING_SMALL * equations)
+    compiling += EVALUATED * len({id(call.known) for call in calls})
     return Price(one_by_one, as_program, compiling)
 
 
@@ -92,9 +97,17 @@ def roughly(calls: Sequence[DeferredCall]) -> Price:
     heard = [of_result(shape) for call in calls for shape, _ in call.results.avals]
     taken = sum([price for price, _ in heard])
     saved = sum([price for _, price in heard])
-    return Price(taken, taken - saved, compiling_heard(len(heard)))
+    return Price(taken, taken - saved, COMPILING / 6 + _COMPILING_GUESSED * len(heard))
 
 
 def due(calls: Sequence[DeferredCall]) -> float:
-    """Return what compiling the calls one by one will take soon, where no piece is compiled."""
-    return _UNIT * sum([known.due() for known in {id(c.known): c.known for c in calls}.values()])
+    """Return what compiling the calls one by one will take soon, where no piece is compiled: of
+    those that are far from it, twice the part that they have come, as the dear ones are due first,
+    and the others while a program is compiled."""
+    near = all_ = 0.0
+    for known in {id(call.known): call.known for call in calls}.values():
+        nearness = known.nearness()
+        if nearness:
+            alone = _UNIT * known.cost.by_itself if known.is_traced else _ALONE
+            near, all_ = near + nearness * alone, all_ + alone
+    return min(2 * near, all_)
