@@ -128,6 +128,8 @@ class RecurrenceListener:
         for shape in unheard:
             of_shape = shapes.get(shape)
             if of_shape is None:
+                if not all(type(n) is int for n in shape):  # symbols, in a trace of JAX's
+                    continue
                 of_shape = shapes[shape] = hash(shape) & _BITS, *prices.of_result(shape)
             code, price, won = of_shape
             window = (window << _SHIFT ^ code) & _BITS

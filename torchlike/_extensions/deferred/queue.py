@@ -142,8 +142,14 @@ class Queue:
 
     def _listen(self) -> None:
         """Record no more until what recurs says that it pays."""
+        self._has_had_its_turn()
         self._listener.listen()
         self._watch_by(self._listener)
+
+    def _has_had_its_turn(self) -> None:
+        """Take note that calls were recorded for a while: a program that was there was used."""
+        if not self._account.waits:
+            self._owes_program = False
 
     def _watch_by(self, watcher: Queue | RecurrenceListener) -> None:
         current = modes.current
@@ -391,8 +397,8 @@ class Queue:
             finally:
                 self._is_busy, self._running = False, None
             self._attempt -= 1
-            if self._attempt <= 0 and not self._account.waits:
-                self._owes_program = False
+            if self._attempt <= 0:
+                self._has_had_its_turn()
             if self._account.allowance < 0 and self.policy.listens:
                 self._listen()
 
