@@ -470,13 +470,13 @@ def test_nodes_around_no_array_and_symbols_for_sizes_are_not_heard(monkeypatch):
 def test_a_program_is_used_once_the_estimated_time_has_passed(monkeypatch):
     """Of what is heard while it is waited for not all is known; the price of the rest is."""
     spent = account.Account()
-    spent.compare(30.0, 10.0)
+    spent.compare(prices.Price(30.0, 15.0, 0.0), prices.Price(10.0, 5.0, 0.0))
     spent.take(100.0)
     runs = 0
     while spent.waits:
         spent.heard(10.0, 0.0)
         runs += 1
-    assert runs == 2  # 0.5 * 100 / 30
+    assert runs == 1  # 0.3 * 100 / 30
 
 
 def test_forms_wait_until_a_program_that_was_bought_has_had_its_turn(monkeypatch):
@@ -498,6 +498,7 @@ def test_forms_wait_until_a_program_that_was_bought_has_had_its_turn(monkeypatch
 
 
 def test_a_thread_that_has_ended_records_no_more():
+    gc.collect()
     before = settings.recording
     made = Queue(policy.AtOnce())
     assert settings.recording == before + 1

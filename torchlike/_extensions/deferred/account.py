@@ -24,11 +24,12 @@ _MOST_RENT = 30e6
 _PATIENCE = 1.5
 #: The part of what compiling calls one by one would take that is sure to be spared: a script that
 #: ends soon would have compiled some of them alone.
-_SPARED = 0.8
+_SPARED = 0.9
 #: The most that calls are thought to take, as a multiple of what is heard of them.
 _MOST_UNHEARD = 8.0
-#: The part of a compilation's processor time that passes by the clock, as XLA has several threads.
-_MEANWHILE = 0.5
+#: The part of a compilation's processor time that passes by the clock, as XLA has several threads
+#: and calls take longer than is estimated (Python's part is not).
+_MEANWHILE = 0.3
 
 
 class Account:
@@ -40,8 +41,8 @@ class Account:
       allowance: what recording may cost, less what it did.
       bought: how many programs were.
       ready: the clock's time at which the programs that were bought are used.
-      known, guessed: what calls took that were run one by one, by what is known of them, and what
-        would have been heard of them.
+      known, guessed: what calls took that were run one by one and what a program would have saved,
+        by what is known of them, and by what would have been heard of them.
       missing: how much more rent would have bought a program, of those that were asked for since
         calls are recorded.
     """
@@ -50,7 +51,7 @@ class Account:
 
     def __init__(self) -> None:
         self.clock = self.rent = self.allowance = self.ready = 0.0
-        self.known = self.guessed = 0.0
+        self.known = self.guessed = (0.0, 0.0)
         self.missing = math.inf
         self.bought = 0
 
@@ -63,17 +64,21 @@ class Account:
         """Take note of calls that were not recorded, and of what a program would have saved.
 
         Not all that a call does is heard, so its price is a guess by what is: it is set right by
-        what was both heard of and known, else a program that was bought would be used late.
+        what is known of calls that were heard of, too.
         """
-        if self.guessed:
-            price *= min(max(self.known / self.guessed, 1.0), _MOST_UNHEARD)
+        if self.guessed[1]:
+            (taken, spared), (guess, guess_spared) = self.known, self.guessed
+            price *= min(max(taken / guess, 1.0), _MOST_UNHEARD)
+            saved *= min(spared / guess_spared, _MOST_UNHEARD)
         self.allowance += _SHARE * price
         self.ran(price, saved)
 
-    def compare(self, known: float, guessed: float) -> None:
+    def compare(self, known: prices.Price, guessed: prices.Price) -> None:
         """Take note of what calls took, and of what would have been heard of them."""
-        self.known += known
-        self.guessed += guessed
+        taken, spared = self.known
+        self.known = taken + known.one_by_one, spared + known.saved
+        taken, spared = self.guessed
+        self.guessed = taken + guessed.one_by_one, spared + guessed.saved
 
     def ran(self, price: float, saved: float) -> None:
         """Take note of calls that were run by today's ways, and of what a program would have

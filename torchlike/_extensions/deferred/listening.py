@@ -26,6 +26,8 @@ _AT_ONCE = 64
 _MOST_HASHES = 1 << 14
 #: Attempts to record that may be made in a row.
 _ATTEMPTS = 4
+#: Attempts that forms which are due are worth, and how much dearer than others.
+_GRANTS, _GRANT = 3, 3
 #: What is heard until it is asked again whether to record.
 _A_WHILE = 10e3
 #: Results of a loop's turn that is short: a program of it takes about as long to compile as its
@@ -50,6 +52,8 @@ class RecurrenceListener:
         #: What has to recur until calls are recorded again, as a multiple of what compiling takes.
         self._patience = 1
         self._bought = 0
+        #: How often calls may still be recorded because a form is due, whatever the allowance is.
+        self._grants = _GRANTS
         self._forget()
 
     def _forget(self) -> None:
@@ -90,9 +94,13 @@ class RecurrenceListener:
         if not self._met.get(self._window) or self._distinct > _SHORT:
             return False
         if not self._awaits_cut:
+            if not self._grants:
+                return False
+            self._grants -= 1
             self._settle()
             account = self._account
-            account.allowance = max(account.allowance, prices.ATTEMPT * self._distinct)
+            grant = _GRANT * prices.ATTEMPT * self._distinct
+            account.allowance = max(account.allowance, grant)
             self._awaits_cut = True
         return True
 

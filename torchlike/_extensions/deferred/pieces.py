@@ -69,7 +69,7 @@ class DeferredPiece:
         self._fails = False
         self.runs = 0
         #: What is heard of its calls where they are not recorded (`prices.heard`).
-        self.heard = 0.0
+        self.heard = prices.NOTHING
         #: The program that is being compiled in the background.
         self.task: BackgroundTask[Any] | None = None
         #: The account's time from which on it is used.
@@ -127,8 +127,8 @@ class DeferredPiece:
             price = self.price
             account.ran(price.one_by_one, price.saved if self.runs > 1 else 0.0)
             if self._price is not None:
-                account.compare(price.one_by_one, self.heard)
-            account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
+                account.compare(price, self.heard)
+            account.charge(prices.FLUSH + prices.REPLAYED * len(self._calls))
         return found
 
     @property

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 #: One of the units of `first_calls.cost`.
 _UNIT = 0.2e-3
 #: What recording takes: a call, one that is new at its place, one that is traced, a flush. And
-#: until the programs of a loop's turn are bought, for each of its results.
+#: until the programs of a loop's turn are bought, for each of its results. A call that is recorded
+#: and run one by one all the same takes so much longer than at once.
 RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 2e3, 15.0
+REPLAYED = 30.0
 ATTEMPT = 100.0
 #: A call by its result alone, an element of that, and the part of both that a program saves.
 _CALL, _ELEMENT = 40.0, 2e-3
@@ -32,7 +34,7 @@ _PROGRAM, _PASSED = 30.0, 2.5
 #: Compiling a piece of which nothing is traced, for each of its results.
 _COMPILING_GUESSED = 13e3
 #: Compiling a call alone of which nothing more is known.
-_ALONE = 60e3
+_ALONE = 100e3
 #: Compiling a piece beside its equations, the most of that for each of them, and for each of the
 #: results of one that is only heard of.
 COMPILING = first_calls.COMPILING_WHOLE * _UNIT
@@ -59,6 +61,9 @@ class Price(NamedTuple):
         return self.as_program <= _GAIN * self.one_by_one
 
 
+NOTHING = Price(0.0, 0.0, 0.0)
+
+
 def of_result(shape: tuple[int, ...]) -> tuple[float, float]:
     """Return the price of a call by its result alone, and what a program would save of it."""
     elements = math.prod(shape)
@@ -71,9 +76,15 @@ def compiling_heard(results: int) -> float:
     return COMPILING / 6 + COMPILING_RESULT * results
 
 
-def heard(values: Sequence[Deferred]) -> float:
+def heard(values: Sequence[Deferred]) -> Price:
     """Return the price of calls as it is heard: by those of their results that came into cells."""
-    return sum([of_result(value.shape)[0] for value in values if value.home is not None])
+    return _of_results([value.shape for value in values if value.home is not None])
+
+
+def _of_results(shapes: Sequence[tuple[int, ...]], compiling: float = 0.0) -> Price:
+    guesses = [of_result(shape) for shape in shapes]
+    taken = sum([price for price, _ in guesses])
+    return Price(taken, taken - sum([saved for _, saved in guesses]), compiling)
 
 
 def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
@@ -94,10 +105,8 @@ def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
 
 def roughly(calls: Sequence[DeferredCall]) -> Price:
     """Return a guess for a piece of which nothing is traced yet."""
-    heard = [of_result(shape) for call in calls for shape, _ in call.results.avals]
-    taken = sum([price for price, _ in heard])
-    saved = sum([price for _, price in heard])
-    return Price(taken, taken - saved, COMPILING / 6 + _COMPILING_GUESSED * len(heard))
+    shapes = [shape for call in calls for shape, _ in call.results.avals]
+    return _of_results(shapes, COMPILING / 6 + _COMPILING_GUESSED * len(shapes))
 
 
 def due(calls: Sequence[DeferredCall]) -> float:
