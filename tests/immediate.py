@@ -4,9 +4,7 @@ By file, or file and test, and why.
 """
 
 _WHO_COMPUTES = "asks which results NumPy computed, or what was compiled for one operation"
-_ROUNDED = (
-    "rounds numbers of bfloat16, of which compiled programs have another last digit"
-)
+_ROUNDED = "rounds numbers of bfloat16, of which compiled programs have another last digit"
 _WHEN_FREED = "asks when an array goes, which a chain that is not run yet still needs"
 
 IMMEDIATE = {

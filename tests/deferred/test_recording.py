@@ -335,7 +335,7 @@ def test_a_program_comes_after_as_many_runs_as_estimated(monkeypatch):
     monkeypatch.setattr(prices, "COMPILING", 200.0)
     monkeypatch.setattr(prices, "COMPILING_RESULT", 10.0)
     monkeypatch.setattr(prices, "EVALUATED", 100.0)
-    monkeypatch.setattr(prices, "_COMPILING_GUESSED", 10.0)
+    monkeypatch.setattr(prices, "_COMPILING_UNKNOWN", 10.0)
     monkeypatch.setattr(account, "_SHARE", 1.0)
     counts = []
     for _ in range(2):  # alike each time, whatever the clock says

@@ -24,7 +24,7 @@ _MOST_RENT = 30e6
 _PATIENCE = 1.5
 #: The part of what compiling calls one by one would take that is sure to be spared: a script that
 #: ends soon would have compiled some of them alone.
-_SPARED = 0.9
+_SPARED = 0.85
 #: The most that calls are thought to take, as a multiple of what is heard of them.
 _MOST_UNHEARD = 8.0
 #: The part of a compilation's processor time that passes by the clock, as XLA has several threads

@@ -134,9 +134,11 @@ class DeferredPiece:
     @property
     def price(self) -> prices.Price:
         """The price of the piece: a guess until it is `priced`."""
-        if self._price is None and self._guess is None:
+        if self._price is not None:
+            return self._price
+        if self._guess is None:
             self._guess = prices.roughly(self._calls)
-        return self._price or self._guess
+        return self._guess
 
     @property
     def is_priced(self) -> bool:

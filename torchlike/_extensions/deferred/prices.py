@@ -31,10 +31,10 @@ _CALL, _ELEMENT = 40.0, 2e-3
 _CALL_SAVED, _ELEMENT_SAVED = 20.0, 1.2e-3
 #: The call of a program, and each of its inputs and results.
 _PROGRAM, _PASSED = 30.0, 2.5
-#: Compiling a piece of which nothing is traced, for each of its results.
-_COMPILING_GUESSED = 13e3
+#: Compiling a call of which nothing is traced within a piece, for each of its results.
+_COMPILING_UNKNOWN = 13e3
 #: Compiling a call alone of which nothing more is known.
-_ALONE = 100e3
+_ALONE = 60e3
 #: Compiling a piece beside its equations, the most of that for each of them, and for each of the
 #: results of one that is only heard of.
 COMPILING = first_calls.COMPILING_WHOLE * _UNIT
@@ -91,22 +91,29 @@ def of(calls: Sequence[DeferredCall], alive: Sequence[int]) -> Price:
     """Return the price of a piece, of whose values those are results."""
     inputs = {n for call in calls for n in call.spec if n < 0}
     one_by_one, as_program = 0.0, FLUSH + _PROGRAM + _PASSED * (len(inputs) + len(alive))
-    equations = compiling = 0.0
     for call in calls:
         cost = call.known.cost
-        equations += cost.equations
         one_by_one += _UNIT * cost.eagerly
         as_program += RECORDED + _UNIT * cost.within
-        compiling += _UNIT * cost.compiling
-    compiling += min(COMPILING, _COMPILING_SMALL * equations)
-    compiling += EVALUATED * len({id(call.known) for call in calls})
-    return Price(one_by_one, as_program, compiling)
+    return Price(one_by_one, as_program, _compiling(calls))
 
 
 def roughly(calls: Sequence[DeferredCall]) -> Price:
     """Return a guess for a piece of which nothing is traced yet."""
     shapes = [shape for call in calls for shape, _ in call.results.avals]
-    return _of_results(shapes, COMPILING / 6 + _COMPILING_GUESSED * len(shapes))
+    return _of_results(shapes, _compiling(calls))
+
+
+def _compiling(calls: Sequence[DeferredCall]) -> float:
+    equations, compiling = 0, EVALUATED * len({id(call.known) for call in calls})
+    for call in calls:
+        own = call.known.compiling()
+        if own is None:
+            compiling += _COMPILING_UNKNOWN * len(call.results.avals)
+        else:
+            equations += own.equations
+            compiling += _UNIT * own.cost
+    return compiling + min(COMPILING, _COMPILING_SMALL * equations)
 
 
 def due(calls: Sequence[DeferredCall]) -> float:
@@ -117,6 +124,7 @@ def due(calls: Sequence[DeferredCall]) -> float:
     for known in {id(call.known): call.known for call in calls}.values():
         nearness = known.nearness()
         if nearness:
-            alone = _UNIT * known.cost.by_itself if known.is_traced else _ALONE
+            own = known.compiling()
+            alone = _ALONE if own is None else _UNIT * own.by_itself
             near, all_ = near + nearness * alone, all_ + alone
     return min(2 * near, all_)
