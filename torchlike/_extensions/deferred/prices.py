@@ -40,7 +40,7 @@ _ALONE = 60e3
 COMPILING = first_calls.COMPILING_WHOLE * _UNIT
 _COMPILING_SMALL, COMPILING_RESULT = first_calls.COMPILING_SMALL * _UNIT, 8e3
 #: What a program may take of what the calls take one by one, to be worth compiling.
-_GAIN = 0.9
+_GAIN = 0.88
 
 
 class Price(NamedTuple):

@@ -23,8 +23,8 @@ class deferred:
     recorded; it runs when a value is asked for (``item()``, printing, ``numpy()``, a decision), and
     what recurs runs as one compiled program. What a script does is the same: Python runs as
     ever, and errors of shapes and dtypes come at their line. Sums are rounded as compiled programs
-    round them. Each thread says it for itself; the environment variable ``TORCHLIKE_EAGER`` says
-    it for all.
+    round them. All threads defer from their start, unless the environment variable
+    ``TORCHLIKE_EAGER`` is "immediate"; each says for itself what holds from then on.
 
     Args:
       mode: whether calls are deferred.
