@@ -15,7 +15,7 @@ LIMITS = {
     "lines of the heart": 7_406,
     "files of the compiler": 45,
     "lines of the compiler": 15_903,
-    "lines of the package": 184_350,
+    "lines of the package": 184_360,
     "rooms that import each other": 1,
     "mentions of the running capture": 48,
     "questions whether a capture runs": 117,

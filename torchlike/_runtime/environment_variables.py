@@ -77,7 +77,7 @@ EAGER = EnvironmentVariable(
     "TORCHLIKE_EAGER",
     ("immediate", "deferred", "deferred-at-once", "deferred-one-by-one"),
     "whether eager calls run at once or, where they recur, are deferred until a value is asked for "
-    "(the default); for tests also with each piece compiled at its first run, or with none compiled",
+    "(the default); for tests also with each piece compiled at its first run, or none compiled",
 )
 TORCH_VERSION = EnvironmentVariable(
     "TORCHLIKE_TORCH_VERSION",

@@ -25,6 +25,8 @@ _PATIENCE = 1.5
 #: The part of what compiling calls one by one would take that is sure to be spared: a script that
 #: ends soon would have compiled some of them alone.
 _SPARED = 0.85
+#: The rent that may be missing for a program to be near: forms that are due wait no longer.
+_NEAR = 50e3
 #: The most that calls are thought to take, as a multiple of what is heard of them.
 _MOST_UNHEARD = 8.0
 #: The part of a compilation's processor time that passes by the clock, as XLA has several threads
@@ -59,6 +61,11 @@ class Account:
     def waits(self) -> bool:
         """Whether a program was bought that is not used yet."""
         return self.clock < self.ready
+
+    @property
+    def is_near(self) -> bool:
+        """Whether a program may be bought soon, as far as one was asked for."""
+        return self.missing <= _NEAR or self.missing == math.inf
 
     def heard(self, price: float, saved: float) -> None:
         """Take note of calls that were not recorded, and of what a program would have saved.

@@ -438,7 +438,9 @@ class Queue:
             return True
         if -program.calls_left > max(program.calls / 3, _ATTEMPT):
             return False
-        return self._attempt > 0 if self.watcher is self else self._listener.is_near()
+        if self.watcher is not self:
+            return self._listener.is_near()
+        return self._attempt > 0 and self._account.is_near
 
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""

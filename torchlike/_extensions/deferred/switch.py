@@ -56,6 +56,7 @@ class _Thread(threading.local):
     #: While nothing is deferred, too: what they have heard so far counts.
     queue: Queue | None = None
     asked: Queue | None = None
+    before_asked: Queue | None = None
 
 
 _thread = _Thread()
@@ -84,13 +85,14 @@ def begins_as_asked() -> bool:
 def defer_as_asked() -> None:
     """Defer what this thread calls from now on, as it was to compile what cannot be captured."""
     if begins_as_asked():
+        _thread.before_asked = modes.current.queue
         _switch_to(_made(policy.ASKED))
 
 
 def forget_asked() -> None:
     """Call as before what this thread defers because it was asked to compile it."""
     if modes.current.queue is not None and modes.current.queue.policy is policy.ASKED:
-        _switch_to(modes.queue_of_thread())
+        _switch_to(_thread.before_asked)
 
 
 def defer_everywhere(by: policy.Policy) -> None:
