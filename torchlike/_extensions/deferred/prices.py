@@ -23,7 +23,7 @@ _UNIT = 0.2e-3
 #: What recording takes: a call, one that is new at its place, one that is traced, a flush. And
 #: until the programs of a loop's turn are bought, for each of its results. A call that is recorded
 #: and run one by one all the same takes so much longer than at once.
-RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 2e3, 15.0
+RECORDED, NEW, EVALUATED, FLUSH = 5.0, 60.0, 6e3, 15.0
 REPLAYED = 30.0
 ATTEMPT = 100.0
 #: A call by its result alone, an element of that, and the part of both that a program saves.
