@@ -6,6 +6,7 @@ Only the framework's own library is imported.
 from __future__ import annotations
 
 import gc
+import os
 from typing import Any
 
 from benchmarks.clock import Runner
@@ -37,6 +38,8 @@ def _imported(framework: Framework) -> tuple[Any, str]:
         import torchlike
 
         torchlike.jit.set_warmup(0)  # what is measured is the program, from its first call on
+        if not os.environ.get("TORCHLIKE_EAGER"):
+            torchlike.deferred(False)  # eager means operation by operation
         return torchlike, getattr(torchlike, "__version__", "")
     import jax
 

@@ -92,6 +92,9 @@ def _modes() -> dict[str, Any]:
             )
     # Set for good once something was looked for; ``what_a_test_leaves`` puts it back to sleep.
     found.pop("_Saving.make", None)
+    queue = modes.current.queue
+    if queue is not None and modes.current.watcher is queue.watcher:
+        found["_Modes.watcher"] = "the queue's"  # which records or listens, as it decides
     return found
 
 

@@ -9,9 +9,11 @@ from torchlike._extensions.deferred import calls, policy
 
 @pytest.fixture(autouse=True)
 def tree(monkeypatch):
-    """Begin with a tree that knows nothing."""
+    """Begin with a tree that knows nothing, and at once."""
     monkeypatch.setattr(policy._Tree, "root", calls.DeferredCall(None, None, None, (), None))
     monkeypatch.setattr(policy._Tree, "nodes", 0)
+    with torch.deferred(False):
+        yield
 
 
 @pytest.fixture(params=[policy.AtOnce, policy.OneByOne], ids=["at once", "one by one"])

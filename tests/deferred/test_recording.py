@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 import warnings
 import weakref
 
@@ -12,10 +13,12 @@ import pytest
 import torchlike as torch
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
-from torchlike._extensions.deferred import account, calls, pieces, policy, prices
+from torchlike._extensions.deferred import account, calls, pieces, policy, prices, switch
+from torchlike._extensions.deferred.queue import Queue
 from torchlike._extensions.deferred.value import Deferred
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import statistics
+from torchlike._runtime.first_calls.settings import settings
 from torchlike.tensor import wrap
 
 
@@ -331,6 +334,8 @@ def test_a_program_comes_after_as_many_runs_as_estimated(monkeypatch):
     monkeypatch.setattr(policy, "current", policy.Policy())
     monkeypatch.setattr(prices, "COMPILING", 200.0)
     monkeypatch.setattr(prices, "COMPILING_RESULT", 10.0)
+    monkeypatch.setattr(prices, "EVALUATED", 100.0)
+    monkeypatch.setattr(prices, "_COMPILING_UNKNOWN", 10.0)
     monkeypatch.setattr(account, "_SHARE", 1.0)
     counts = []
     for _ in range(2):  # alike each time, whatever the clock says
@@ -445,3 +450,68 @@ def test_nothing_is_warned_of(compiling):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert train(2, True)[0]
+
+
+def test_nodes_around_no_array_and_symbols_for_sizes_are_not_heard(monkeypatch):
+    monkeypatch.setattr(policy, "current", policy.Policy())
+    dynamic = ({0: torch.export.Dim("n")},)
+    with torch.deferred(True):
+        listener = modes.current.watcher
+        node = jax.tree.map(lambda array: "label", torch.ones(2))
+        assert node.jax() == "label"
+        exported = torch.export.export(
+            torch.nn.Tanh(), (torch.zeros(4, 6),), dynamic_shapes=dynamic
+        )
+        listener._hear()
+    assert all(type(n) is int for shape in listener._shapes for n in shape)
+    assert exported.module()(torch.zeros(9, 6)).shape == (9, 6)
+
+
+def test_a_program_is_used_once_the_estimated_time_has_passed(monkeypatch):
+    """Of what is heard while it is waited for not all is known; the price of the rest is."""
+    spent = account.Account()
+    spent.compare(prices.Price(30.0, 15.0, 0.0), prices.Price(10.0, 5.0, 0.0))
+    spent.take(100.0)
+    runs = 0
+    while spent.waits:
+        spent.heard(10.0, 0.0)
+        runs += 1
+    assert runs == 1  # 0.3 * 100 / 30
+
+
+def test_forms_wait_until_a_program_that_was_bought_has_had_its_turn(monkeypatch):
+    class Program:
+        calls, calls_left = 100, -1000  # long overdue
+
+    monkeypatch.setattr(policy, "current", policy.Policy())
+    with torch.deferred(True):
+        queue = modes.current.queue
+        assert not queue.puts_off(Program)
+        queue._account.take(100.0)
+        assert queue.puts_off(Program)
+        queue._account.clock = queue._account.ready
+        assert queue.puts_off(Program)
+        queue._begin_to_record()
+        for _ in range(20):
+            assert (torch.ones(2) + 1).sum().item() == 4
+        assert not queue.puts_off(Program)
+
+
+def test_a_thread_that_has_ended_records_no_more():
+    gc.collect()
+    before = settings.recording
+    made = Queue(policy.AtOnce())
+    assert settings.recording == before + 1
+    del made
+    gc.collect()
+    assert settings.recording == before
+
+
+def test_a_new_thread_may_record_from_its_first_call_on(monkeypatch):
+    monkeypatch.setattr(policy, "current", policy.AtOnce())
+    monkeypatch.setattr(modes.queue_of_thread, "function", lambda: switch._made(policy.current))
+    found = []
+    thread = threading.Thread(target=lambda: found.append(pending(torch.ones(2) + 1)))
+    thread.start()
+    thread.join()
+    assert found == [True]

@@ -11,6 +11,7 @@ import pytest
 import torchlike as torch
 from torchlike import nn
 from torchlike._core import modes
+from torchlike._extensions.deferred import policy
 from torchlike._runtime.first_calls import statistics
 
 
@@ -85,12 +86,13 @@ def no_pieces():
 
 def test_a_thread_defers_once_a_function_cannot_be_compiled():
     compiled = torch.compile(lambda x: x * x.sum().item())
-    assert modes.current.queue is None
+    before = modes.current.queue
     with pytest.warns(RuntimeWarning, match="(?s)runs eagerly.* is deferred from now on"):
         compiled(torch.ones(2))
+    assert modes.current.queue.policy is policy.ASKED
     assert modes.current.watcher is modes.current.queue
     torch.compiler.reset()
-    assert modes.current.queue is None
+    assert modes.current.queue is before
 
 
 def test_what_deferred_says_holds():
@@ -100,7 +102,7 @@ def test_what_deferred_says_holds():
             compiled(torch.ones(2))
         assert modes.current.queue is None
     assert compiled(torch.ones(2)).tolist() == [2, 2]
-    assert modes.current.queue is not None
+    assert modes.current.queue.policy is policy.ASKED
 
 
 def test_what_recurs_is_compiled_at_its_second_run():

@@ -179,11 +179,17 @@ class KnownCall:
         """What it is thought to cost."""
         return first_calls.of_call(self.jaxpr.jaxpr)
 
-    def due(self) -> float:
-        """Return what compiling it alone takes that will be spent soon, if nothing else is
-        compiled: the nearer that is, the larger the part."""
-        key = self._tree, trace_context(), *map(_aval, self._operands)
-        return self._form.nearness(key) * self.cost.by_itself
+    @property
+    def _key(self) -> Any:
+        return self._tree, trace_context(), *map(_aval, self._operands)
+
+    def nearness(self) -> float:
+        """Return how near compiling it alone is, if nothing else is compiled: 1 where it is due."""
+        return self._form.nearness(self._key)
+
+    def compiling(self) -> first_calls.Compiling | None:
+        """Return what compiling it takes, as far as that is known without a trace for it."""
+        return self.cost.compiling if self.is_traced else self._form.compiling(self._key)
 
 
 class Known:

@@ -26,6 +26,8 @@ _AT_ONCE = 64
 _MOST_HASHES = 1 << 14
 #: Attempts to record that may be made in a row.
 _ATTEMPTS = 4
+#: Attempts that forms which are due are worth, and how much dearer than others.
+_GRANTS, _GRANT = 3, 3
 #: What is heard until it is asked again whether to record.
 _A_WHILE = 10e3
 #: Results of a loop's turn that is short: a program of it takes about as long to compile as its
@@ -50,6 +52,8 @@ class RecurrenceListener:
         #: What has to recur until calls are recorded again, as a multiple of what compiling takes.
         self._patience = 1
         self._bought = 0
+        #: How often calls may still be recorded because a form is due, whatever the allowance is.
+        self._grants = _GRANTS
         self._forget()
 
     def _forget(self) -> None:
@@ -59,7 +63,7 @@ class RecurrenceListener:
         #: The price of results since they were entered into the account; what would be saved of
         #: those that recurred since then; and how much that has to be until calls are recorded.
         self._heard = self._saved = 0.0
-        self._due = prices.COMPILING * self._patience
+        self._due = prices.compiling_heard(0) * self._patience
         #: How many results recur, each by another hash.
         self._distinct = 0
         #: Whether calls are recorded from the next cut on.
@@ -69,9 +73,11 @@ class RecurrenceListener:
     def listen(self) -> None:
         """Listen from now on, after calls were recorded."""
         account = self._account
-        compiling = prices.COMPILING + self._distinct * prices.COMPILING_RESULT
-        if account.bought > self._bought:
-            self._due = 0.0 if account.waits else compiling * self._patience
+        compiling = prices.compiling_heard(self._distinct)
+        if account.waits:
+            self._due = 0.0
+        elif account.bought > self._bought:
+            self._due = compiling * self._patience
         elif account.missing < math.inf:
             self._due = account.missing
         else:  # in vain
@@ -88,9 +94,13 @@ class RecurrenceListener:
         if not self._met.get(self._window) or self._distinct > _SHORT:
             return False
         if not self._awaits_cut:
+            if not self._grants:
+                return False
+            self._grants -= 1
             self._settle()
             account = self._account
-            account.allowance = max(account.allowance, prices.ATTEMPT * self._distinct)
+            grant = _GRANT * prices.ATTEMPT * self._distinct
+            account.allowance = max(account.allowance, grant)
             self._awaits_cut = True
         return True
 
@@ -99,10 +109,11 @@ class RecurrenceListener:
     def adopt(self, storage: Any) -> None:
         """Hear of a new storage. (Each result comes here.)"""
         cell = storage.cell
-        if cell is None:  # a host buffer
-            return
         heard = self._unheard
-        heard.append(cell.shape)
+        try:
+            heard.append(cell.shape)
+        except AttributeError:  # a host buffer, or what is no array
+            return
         if len(heard) >= _AT_ONCE:
             self._hear()
             if self._saved >= self._due or self._awaits_cut:
@@ -120,10 +131,13 @@ class RecurrenceListener:
         """Look at the results that have come."""
         shapes, met, window = self._shapes, self._met, self._window
         heard = saved = 0.0
+        waits = self._account.waits
         unheard, self._unheard = self._unheard, []
         for shape in unheard:
             of_shape = shapes.get(shape)
             if of_shape is None:
+                if not all(type(n) is int for n in shape):  # symbols, in a trace of JAX's
+                    continue
                 of_shape = shapes[shape] = hash(shape) & _BITS, *prices.of_result(shape)
             code, price, won = of_shape
             window = (window << _SHIFT ^ code) & _BITS
@@ -136,7 +150,8 @@ class RecurrenceListener:
             if not again:
                 met[window] = True
                 self._distinct += 1
-                self._due += prices.COMPILING_RESULT * self._patience
+                if not waits:
+                    self._due += prices.COMPILING_RESULT * self._patience
         self._window = window
         self._heard += heard
         self._saved += saved

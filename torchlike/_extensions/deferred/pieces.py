@@ -43,9 +43,11 @@ class DeferredPiece:
         "_donated",
         "_drops",
         "_fails",
+        "_guess",
         "_n_alive",
         "_price",
         "_program",
+        "heard",
         "ready",
         "record",
         "runs",
@@ -66,11 +68,14 @@ class DeferredPiece:
         #: Whether the program failed once: the calls run one by one, which names the one that does.
         self._fails = False
         self.runs = 0
+        #: What is heard of its calls where they are not recorded (`prices.heard`).
+        self.heard = prices.NOTHING
         #: The program that is being compiled in the background.
         self.task: BackgroundTask[Any] | None = None
         #: The account's time from which on it is used.
         self.ready = 0.0
         self._price: prices.Price | None = None
+        self._guess: prices.Price | None = None
         #: What is reported of it, once it is compiled.
         self.record: CompiledPiece | None = None
 
@@ -109,7 +114,7 @@ class DeferredPiece:
                     self._donated = kept
                 self._program = policy.program(self, inputs, account)
             if self._program is not None:
-                account.ran_program(self.priced(account))
+                account.ran_program(self.priced())
                 return self._call_program(inputs, dead)
         except Exception as error:
             if any(type(x) is ArrayImpl and x.is_deleted() for x in inputs):
@@ -119,17 +124,31 @@ class DeferredPiece:
             return self.replay(inputs, dead)
         found = self.replay(inputs, dead)
         if policy.listens:
-            recurs = self.runs > 1
-            price = self.priced(account) if recurs else prices.roughly(self._calls)
-            account.ran(price.one_by_one, price.saved if recurs else 0.0)
-            account.charge(prices.FLUSH + prices.RECORDED * len(self._calls))
+            price = self.price
+            account.ran(price.one_by_one, price.saved if self.runs > 1 else 0.0)
+            if self._price is not None:
+                account.compare(price, self.heard)
+            account.charge(prices.FLUSH + prices.REPLAYED * len(self._calls))
         return found
 
-    def priced(self, account: Account) -> prices.Price:
-        """Return the price of the piece, for which each of its calls is traced once."""
+    @property
+    def price(self) -> prices.Price:
+        """The price of the piece: a guess until it is `priced`."""
+        if self._price is not None:
+            return self._price
+        if self._guess is None:
+            self._guess = prices.roughly(self._calls)
+        return self._guess
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the price is no guess."""
+        return self._price is not None
+
+    def priced(self) -> prices.Price:
+        """Return the price, for which each of its calls is traced once. That takes long, so it is
+        asked for where the guess says that a program is worth it, which needs the traces, too."""
         if self._price is None:
-            new = {id(call.known) for call in self._calls if not call.known.is_traced}
-            account.charge(prices.EVALUATED * len(new))
             self._price = prices.of(self._calls, self._alive)
         return self._price
 

@@ -58,7 +58,9 @@ class Policy:
         return None if account.clock < piece.ready else piece.task.result()
 
     def _buys(self, piece: DeferredPiece, account: Account) -> bool:
-        price = piece.priced(account)
+        if not piece.is_priced and account.missing_for(piece.price.compiling, piece.due()) > 0:
+            return False
+        price = piece.priced()
         if not price.pays:
             return False
         kind = piece.kind
@@ -73,20 +75,20 @@ class Policy:
 
 class AsAsked(Policy):
     """Of a thread whose script asked for compilation, of what cannot be captured: calls are
-    recorded from the first on, and a piece is compiled at its second run, a limited number of them.
-    What has to be compiled after those, and what never recurs, is as `Policy` has it."""
+    recorded from the first on, and a piece is compiled from its second run on, a limited number of
+    them. What has to be compiled after those, and what never recurs, is as `Policy` has it."""
 
     begins_listening = False
     allowance = 2e6
     #: How many programs are compiled unbought.
     _MOST = 32
 
-    def program(self, piece: DeferredPiece, inputs: list[Any], account: Account) -> Any:
-        is_free = account.bought < self._MOST and piece.task is None
-        if is_free and piece.runs > 1 and piece.priced(account).pays:
-            account.bought += 1
-            return piece.jitted(inputs)
-        return super().program(piece, inputs, account)
+    def _buys(self, piece: DeferredPiece, account: Account) -> bool:
+        price = piece.priced()
+        if account.bought < self._MOST and price.pays:
+            account.take(price.compiling)
+            return True
+        return super()._buys(piece, account)
 
 
 class AtOnce(Policy):

@@ -78,6 +78,8 @@ class Queue:
         self._account.allowance = policy.allowance
         #: Flushes for which forms that are due wait for what they are part of.
         self._attempt = 0
+        #: Whether a program was bought that may not have been used yet.
+        self._owes_program = False
         #: Whether a call is being recorded or the chain run. What finalizers, signals' handlers and
         #: debuggers do meanwhile, between any two instructions of ours, leaves the chain alone.
         self._is_busy = False
@@ -89,8 +91,13 @@ class Queue:
         #: Those of arrays that are here, by their ids: comparing two takes longer.
         self._shardings: dict[int, Any] = {}
         self._begin()
-        if not policy.begins_listening:
-            self._watch_by(self)
+        if not policy.begins_listening:  # this is no thread's watcher yet
+            self.watcher = self
+            settings.count_recording(1)
+
+    def __del__(self) -> None:
+        if self.watcher is self:  # its thread has ended
+            settings.count_recording(-1)
 
     def _begin(self) -> None:
         """Begin a chain."""
@@ -135,8 +142,14 @@ class Queue:
 
     def _listen(self) -> None:
         """Record no more until what recurs says that it pays."""
+        self._has_had_its_turn()
         self._listener.listen()
         self._watch_by(self._listener)
+
+    def _has_had_its_turn(self) -> None:
+        """Take note that calls were recorded for a while: a program that was there was used."""
+        if not self._account.waits:
+            self._owes_program = False
 
     def _watch_by(self, watcher: Queue | RecurrenceListener) -> None:
         current = modes.current
@@ -384,6 +397,8 @@ class Queue:
             finally:
                 self._is_busy, self._running = False, None
             self._attempt -= 1
+            if self._attempt <= 0:
+                self._has_had_its_turn()
             if self._account.allowance < 0 and self.policy.listens:
                 self._listen()
 
@@ -398,6 +413,7 @@ class Queue:
             piece = path[-1].pieces.get(alive)
             if piece is None:
                 piece = path[-1].pieces[alive] = pieces.DeferredPiece(path, alive)
+                piece.heard = prices.heard(values)
             with not_recording(self):
                 arrays = piece.run(inputs, dead, self.policy, self._account)
             found.update(zip(alive, arrays, strict=True))
@@ -417,10 +433,14 @@ class Queue:
         if not self.policy.listens:
             return False
         if self._account.waits:
+            self._owes_program = True
+        if self._owes_program:  # also behind that, until it has had its turn
             return True
         if -program.calls_left > max(program.calls / 3, _ATTEMPT):
             return False
-        return self._attempt > 0 if self.watcher is self else self._listener.is_near()
+        if self.watcher is not self:
+            return self._listener.is_near()
+        return self._attempt > 0 and self._account.is_near
 
     def compute(self, value: Deferred) -> None:
         """Compute a value that somebody asks for."""

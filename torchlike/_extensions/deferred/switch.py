@@ -18,7 +18,7 @@ from torchlike._runtime.jax_private.tracing import trace_state_clean
 from torchlike._runtime.patches import at_import
 
 #: How calls run where the environment does not say: "immediate" or "deferred".
-DEFAULT = "immediate"
+DEFAULT = "deferred"
 
 
 class deferred:
@@ -28,8 +28,8 @@ class deferred:
     recorded; it runs when a value is asked for (``item()``, printing, ``numpy()``, a decision), and
     what recurs runs as one compiled program. What a script does is the same: Python runs as
     ever, and errors of shapes and dtypes come at their line. Sums are rounded as compiled programs
-    round them. Each thread says it for itself; the environment variable ``TORCHLIKE_EAGER`` says
-    it for all.
+    round them. All threads defer from their start, unless the environment variable
+    ``TORCHLIKE_EAGER`` is "immediate"; each says for itself what holds from then on.
 
     Args:
       mode: whether calls are deferred.
@@ -58,7 +58,10 @@ class deferred:
 class _Thread(threading.local):
     #: What `deferred` was last told; None where nobody has.
     said: bool | None = None
-    queue: Queue | None = None  # while nothing is deferred, too: what it has heard so far counts
+    #: While nothing is deferred, too: what they have heard so far counts.
+    queue: Queue | None = None
+    asked: Queue | None = None
+    before_asked: Queue | None = None
 
 
 _thread = _Thread()
@@ -66,23 +69,31 @@ _thread = _Thread()
 
 def _made(by: policy.Policy) -> Queue:
     settings.ask_who_defers()
-    if _thread.queue is None or _thread.queue.policy is not by:
-        _thread.queue = Queue(by)
-    return _thread.queue
+    slot = "asked" if by is policy.ASKED else "queue"
+    queue = getattr(_thread, slot)
+    if queue is None or queue.policy is not by:
+        queue = Queue(by)
+        setattr(_thread, slot, queue)
+    return queue
 
 
 def begins_as_asked() -> bool:
-    """Return whether `defer_as_asked` would begin to defer: not where something is deferred, where
-    `deferred` or ``TORCHLIKE_EAGER`` has said what is to be, or within a backward pass."""
-    in_backward = modes.current.backward_pass is not None or tape.saving.hooks
-    return (
-        modes.current.queue is None and not in_backward and _thread.said is None and not EAGER.get()
-    )
+    """Return whether `defer_as_asked` would begin to defer as asked: not where a function asked
+    for it before, where `deferred` or ``TORCHLIKE_EAGER`` has said what is to be, or within a
+    backward pass."""
+    queue = modes.current.queue
+    has_begun = queue is not None and queue.policy is policy.ASKED
+    return not has_begun and not _is_in_backward() and _thread.said is None and not EAGER.get()
+
+
+def _is_in_backward() -> bool:
+    return modes.current.backward_pass is not None or bool(tape.saving.hooks)
 
 
 def defer_as_asked() -> None:
     """Defer what this thread calls from now on, as it was to compile what cannot be captured."""
     if begins_as_asked():
+        _thread.before_asked = modes.current.queue
         _switch_to(_made(policy.ASKED))
 
 
@@ -90,12 +101,9 @@ def defer_as_asked() -> None:
 def _defer_on_accelerators(operands: Any) -> None:
     """Defer what this thread calls from now on, as it computes on an accelerator, where each call
     would be compiled by itself."""
-    current = modes.current
-    if current.queue is None:
-        may = begins_as_asked()
-    else:
-        may = type(current.queue.policy) in (policy.Policy, policy.AsAsked)
-    if may and trace_state_clean() and _are_there(operands):
+    queue = modes.current.queue
+    listens = queue is not None and queue.policy.listens
+    if listens and not _is_in_backward() and trace_state_clean() and _are_there(operands):
         _switch_to(_made(policy.ON_ACCELERATORS))
 
 
@@ -113,9 +121,9 @@ def _default_device() -> Any:
 
 
 def forget_asked() -> None:
-    """Call at once again what this thread defers because it was asked to compile it."""
+    """Call as before what this thread defers because it was asked to compile it."""
     if modes.current.queue is not None and modes.current.queue.policy is policy.ASKED:
-        _switch_to(None)
+        _switch_to(_thread.before_asked)
 
 
 def defer_everywhere(by: policy.Policy) -> None:

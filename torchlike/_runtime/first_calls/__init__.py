@@ -13,8 +13,10 @@ JAX that all this needs).
 """
 
 from torchlike._runtime.first_calls.cost import (
+    COMPILING_SMALL,
     COMPILING_WHOLE,
     CallCost,
+    Compiling,
     SharedBlocksCost,
     WholeProgram,
     is_brief,
@@ -39,10 +41,12 @@ from torchlike._runtime.first_calls.settings import by_numpy, thread
 from torchlike._runtime.first_calls.whole_programs import by_numpy_where_dear
 
 __all__ = [
+    "COMPILING_SMALL",
     "COMPILING_WHOLE",
     "DECLINED",
     "CallCost",
     "CompiledForm",
+    "Compiling",
     "FirstCalls",
     "FormTemplate",
     "SharedBlocksCost",

@@ -465,6 +465,11 @@ class FirstCalls:
                 found = max(found, program.calls / max(program.calls + program.calls_left, 1.0))
         return min(found, 1.0)
 
+    def compiling(self, key: Any) -> cost.Compiling | None:
+        """Return what compiling a signature takes, where NumPy has computed it."""
+        program = self._programs.get(key)
+        return None if program is None else program.compiling
+
     # -- calls -------------------------------------------------------------------------------------
 
     def _call(self, program: InterpreterProgram, values: list[Any]) -> list[Any] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from torchlike._runtime import platforms
-from torchlike._runtime.first_calls.cost import Worth
+from torchlike._runtime.first_calls.cost import Compiling, Worth
 from torchlike._runtime.first_calls.interpreter import EvaluationPlan, Sizes
 from torchlike._runtime.first_calls.rules import NoNumpyRule
 from torchlike._runtime.first_calls.statistics import Record
@@ -79,6 +79,7 @@ class InterpreterProgram:
         "calls",
         "calls_left",
         "can_wait",
+        "compiling",
         "dtypes",
         "function",
         "is_single",
@@ -102,6 +103,8 @@ class InterpreterProgram:
         self.stays = False
         #: As how many calls more a call counts for each turn of a loop whose turns a value decides.
         self.of_a_turn = 0.0
+        #: What compiling it takes, by its trace for NumPy; None where it has none.
+        self.compiling: Compiling | None = None
         #: The plan and its sizes, and the function that it makes of them.
         self.plan: EvaluationPlan
         self.sizes: Sizes
@@ -131,6 +134,7 @@ class InterpreterProgram:
         self.plan, self.sizes = plan, sizes
         self.calls_left, self.of_a_turn = worth.calls, worth.of_a_turn
         self.stays = len(plan) <= worth.most_steps
+        self.compiling = worth.compiling
         self.dtypes, self.avals, self.structure = dtypes, list(avals), structure
         self.numbers = [
             (i, dtype)

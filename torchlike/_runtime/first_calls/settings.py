@@ -29,6 +29,7 @@ class Settings:
 
     def __init__(self) -> None:
         self._mode = next(iter(FIRST_CALLS.get()), NUMPY)
+        self._counting = threading.RLock()  # a queue may go while another one is counted
         self.defers = False
         self.recording = 0
         self.asks = self._mode == COMPILED
@@ -53,8 +54,9 @@ class Settings:
 
     def count_recording(self, more: int) -> None:
         """Take note that one queue more records (1), or one fewer (-1)."""
-        self.recording += more
-        self.mode = self._mode
+        with self._counting:
+            self.recording += more
+            self.mode = self._mode
 
 
 settings = Settings()

@@ -63,7 +63,7 @@ def rows(
     compiled: dict[str, Any] = {}
     for mode, (call, given) in ways(torchlike, function, arguments, gradients).items():
         compiled[mode] = jit(call, warmup=0, fallback="eager")
-        made[EAGER, mode] = Candidate(lambda call=call, given=given: call(*given), _wait)
+        made[EAGER, mode] = Candidate(lambda call=call, given=given: _at_once(call, given), _wait)
         # A deferred result that nobody asks for is never computed.
         made[DEFERRED, mode] = Candidate(
             lambda call=call, given=given: _deferred(call, given), _wait, finish_each=True
@@ -93,6 +93,11 @@ def rows(
 def _wait(result: Any) -> None:
     del result
     pending.fence()
+
+
+def _at_once(call: Callable[..., Any], given: Sequence[Any]) -> Any:
+    with torchlike.deferred(False):
+        return call(*given)
 
 
 def _deferred(call: Callable[..., Any], given: Sequence[Any]) -> Any:
