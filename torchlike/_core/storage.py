@@ -300,9 +300,8 @@ def _copy_into(memory: np.ndarray, array: Value) -> None:
 
 
 def is_alone_on_host(storage: Storage) -> bool:
-    """Return whether a cell is the only way to its host buffer: nothing else refers to the array,
-    which owns its memory, or is a view of one that nothing but the view refers to, or lies on a
-    file mapped for this process (each on a part of its own)."""
+    """Return whether a cell is the only way to its host buffer: nothing else refers to the array or
+    to what it is a view of, or it has a part of its own of a file mapped for this process."""
     host = storage.host
     if host is None or getrefcount(host) != SOLE_LOCAL:
         return False

@@ -57,6 +57,13 @@ def _place() -> Any:
     return None if platforms.cpu_is_default() else platforms.cpu_device()
 
 
+def moved(value: Any, device: Any) -> jax.Array:
+    """Return an array on a device of JAX's. It shares memory with no other array of JAX's: one that
+    did could not be given up alone."""
+    may_alias = None if isinstance(value, np.ndarray) else False
+    return jax.device_put(value, device, may_alias=may_alias)
+
+
 def to_device(values: Any) -> jax.Array:
     """Make an array of NumPy's values on the CPU, or where the user's ``jax.default_device``
     says."""

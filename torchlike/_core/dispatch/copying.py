@@ -23,7 +23,7 @@ from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.inplace import assign
 from torchlike._core.dispatch.record import execute
 from torchlike._core.tape import Node, check_in_place, check_inference, gradient_edge
-from torchlike._runtime import first_calls, x64
+from torchlike._runtime import first_calls, transfer, x64
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike._runtime.jax_private.tracing import trace_state_clean
@@ -237,10 +237,8 @@ def array_to_device(value: Any, device: devices.device) -> Any:
         return value
     if not isinstance(value, (jax.Array, np.ndarray)):
         return value  # without values, or of a transform
-    # An array that shares the memory of another could not be given up alone.
-    may_alias = None if isinstance(value, np.ndarray) else False
     try:
-        return jax.device_put(value, devices.to_jax(device), may_alias=may_alias)
+        return transfer.moved(value, devices.to_jax(device))
     except jax.errors.JaxRuntimeError as error:
         raise errors.out_of_memory(error) from None
 
