@@ -24,6 +24,7 @@ import numpy as np
 import torchlike as torch
 from torchlike._core import modes, overrides, tape
 from torchlike._extensions import boxes
+from torchlike._extensions.deferred import policy
 from torchlike._jit.call import entry
 from torchlike._runtime import printing, recycling
 from torchlike._runtime.first_calls.settings import settings as first_calls
@@ -95,6 +96,8 @@ def _modes() -> dict[str, Any]:
     queue = modes.current.queue
     if queue is not None and modes.current.watcher is queue.watcher:
         found["_Modes.watcher"] = "the queue's"  # which records or listens, as it decides
+        if queue.policy in (policy.current, policy.ON_ACCELERATORS):
+            found["_Modes.queue"] = "a queue"  # another one from the first call there on
     return found
 
 

@@ -14,6 +14,7 @@ _ATEN = "aten's overloads are PyTorch's data, shared by operators that no op of 
 _PYTHON = "the entries are operators of Python's, which some ops are called like"
 _SHAPES = "one rule for the shapes of many of aten's operators"
 _MASKED = "MaskedTensor of PyTorch's has rules for these, and no others"
+_PUBLIC = "a public table of PyTorch's, whose names are some of those with a rule here"
 _PRIMITIVES = "the entries are JAX's primitives, which some ops are called like"
 
 ALLOWED = {
@@ -59,11 +60,15 @@ ALLOWED = {
     "fx/passes/dialect/common/cse_pass.py:_IN_PLACE": "PyTorch's pass knows these, and no others",
     "masked/_ops.py:_ALONG": "it says which of the functions of torch.masked take a dimension",
     "masked/maskedtensor/core.py:_PLAIN_TEXT": "most entries are special methods or attributes",
+    "masked/maskedtensor/binary.py:_BINARY_NAMES": _PUBLIC,
+    "masked/maskedtensor/binary.py:_NOT_IN_PLACE": _PUBLIC,
     "masked/maskedtensor/rules.py:_BINARY": _MASKED,
     "masked/maskedtensor/rules.py:_UNARY": _MASKED,
     "masked/maskedtensor/rules.py:both": _MASKED,
     "masked/maskedtensor/rules.py:like": _MASKED,
     "masked/maskedtensor/rules.py:reduce": _MASKED,
+    "masked/maskedtensor/unary.py:_UNARY_NAMES": _PUBLIC,
+    "masked/maskedtensor/unary.py:_UNARY_NAMES_UNSUPPORTED": _PUBLIC,
     "nested/_internal/base.py:_PLAIN_TEXT": "most entries are special methods or attributes",
     "nested/_internal/rules/reductions.py:_IDENTITIES": "each entry is code for nested tensors",
     "nn/init.py:_LINEAR_TEXT": "PyTorch's calculate_gain knows these words, and no others",

@@ -212,7 +212,7 @@ DYNAMIC = {
 @pytest.mark.parametrize("case", DYNAMIC)
 def test_a_function_of_jax_whose_sizes_are_its_callers_gives_a_word(case):
     function, right, wrong, shapes = DYNAMIC[case]
-    program = torch.export.to_jax(Of(function), right(3), checks=True, dynamic_shapes=shapes)
+    program = torch.export.to_jax(Of(function), right(3), checks=True, dynamic_shapes=(shapes,))
 
     def call(given):
         return program.exported.call({}, {}, *[x.jax() for x in given])

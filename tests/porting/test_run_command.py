@@ -45,8 +45,8 @@ def test_real_pytorch_is_not_even_looked_for(tmp_path):
 
 
 ERRORS = {
-    "import torch.fx.tensor_type": (
-        "ModuleNotFoundError: torchlike has no torch.fx.tensor_type; "
+    "import torch.fx.no_such_module": (
+        "ModuleNotFoundError: torchlike has no torch.fx.no_such_module; "
         "jax.make_jaxpr shows the graph of a function of arrays"
     ),
     "from torch.nn import NoSuchLayer": "ImportError: torchlike has no torch.nn.NoSuchLayer; ",

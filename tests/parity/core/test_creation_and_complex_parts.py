@@ -188,7 +188,6 @@ WORDS = [
     "t.empty(2, 3, memory_format=t.channels_last)",
     "t.empty(2, 3, memory_format=3)",
     "t.empty(2, 3, memory_format=t.preserve_format)",
-    "t.ones(2).new_zeros(2, foo=3)",
     "t.ones(2, 3).clone(memory_format=t.channels_last)",
     "bool(t.tensor([]))",
     "t.ones(7).unfold(0, -1, 1)",
