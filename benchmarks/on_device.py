@@ -217,6 +217,13 @@ class _Compiled:
         if event == "/jax/core/compile/backend_compile_duration":
             self.programs, self.compiling = self.programs + 1, self.compiling + duration_secs
 
+    def end(self) -> dict[str, float]:
+        """Return what was compiled until now."""
+        import jax
+
+        jax.monitoring.unregister_event_duration_listener(self._hear)
+        return vars(self).copy()
+
 
 def _measured(framework: frameworks.Framework, net: str, device: str, tiny: bool) -> Any:
     library, _ = build.import_library(framework)
@@ -235,7 +242,7 @@ def _measured(framework: frameworks.Framework, net: str, device: str, tiny: bool
     if is_torch and device == "cuda":
         runner = replace(runner, finish=library.cuda.synchronize)
     calls = [clock.timed_call(runner) for _ in range(STEPS)]
-    told = {} if compiled is None else vars(compiled).copy()
+    told = {} if compiled is None else compiled.end()
     runner = replace(runner, wait_each=False)
     steps = 1 if tiny else clock.steps_per_block(runner, BLOCK_SECONDS)
     step = median(clock.block(runner, steps) for _ in range(1 if tiny else ROUNDS))

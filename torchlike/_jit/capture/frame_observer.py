@@ -30,6 +30,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from jax import monitoring
 
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import JitCaptureError
@@ -106,6 +107,8 @@ _library_code: dict[int, types.CodeType] = {}
 _handled_code: dict[int, tuple[types.CodeType, Handler]] = {}
 
 
+#: The module that calls those who registered to hear what JAX does (``jax.monitoring``).
+_MONITORING = monitoring.record_event.__module__
 #: Containers in containers, at most, of which one is recorded in.
 _DEEPEST = 4
 #: What reads attributes of an object whose names no code spells.
@@ -229,8 +232,8 @@ class FrameObserver(GuardCollector):
                     _handled_code[key] = code, handler
                     handler(self, frame, event, arg)
                 return
-            if event != "call":
-                return  # a frame that was running before the capture began
+            if event != "call" or frame.f_back.f_globals.get("__name__") == _MONITORING:
+                return  # a frame that was running before the capture began; who hears JAX compile
             if "site-packages" in code.co_filename and not self.is_called_by_user(frame):
                 return
             entered = self._entered[key] = Entered(code)
