@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+import time
 
+import jax
 import pytest
 
 from torchlike._extensions.deferred.policy import OnAccelerators
+from torchlike._runtime import progress
 
 _SCRIPT = """
 import json, logging, sys
@@ -100,23 +103,32 @@ def test_chains_that_all_differ_are_not_all_compiled(found):
 
 
 class _Piece:
-    def __init__(self, new, runs):
-        self.new, self.runs = new, runs
+    kind, line = ("sin", "cos"), "train.py:3"
+
+    def __init__(self, new, runs, seconds=0.0):
+        self.new, self.runs, self.seconds = new, runs, seconds
 
     def new_calls(self):
         return self.new
 
     def jitted(self, inputs):
-        return "a program"
+        time.sleep(self.seconds)
+        return jax.jit(lambda: 1)
 
 
 def test_variants_wait_the_longer_the_more_there_are():
     policy = OnAccelerators()
-    assert [policy.program(_Piece(0.1, 1), [], None) for _ in range(10)] == [
-        *["a program"] * 8,
-        None,
-        None,
-    ]
-    assert policy.program(_Piece(0.1, 2), [], None) == "a program"
-    assert policy.program(_Piece(0.5, 1), [], None) == "a program"
-    assert policy.program(_Piece(0.1, 1), [], None) is None
+
+    def is_compiled(new, runs):
+        return policy.program(_Piece(new, runs), [], None) is not None
+
+    assert [is_compiled(0.1, 1) for _ in range(10)] == [True] * 8 + [False] * 2
+    assert is_compiled(0.1, 2)
+    assert is_compiled(0.5, 1)
+    assert not is_compiled(0.1, 1)
+
+
+def test_it_is_told_what_is_compiled_for_long(monkeypatch, caplog):
+    monkeypatch.setattr(progress, "first", 0.05)
+    OnAccelerators().program(_Piece(1.0, 1, seconds=0.3), [], None)
+    assert "compiling 2 operations, which begin at train.py:3, 0 s so far" in caplog.text

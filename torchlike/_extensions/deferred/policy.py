@@ -11,7 +11,7 @@ import jax
 
 from torchlike._extensions.deferred.account import Account
 from torchlike._extensions.deferred.calls import DeferredCall, known
-from torchlike._runtime import background, logs
+from torchlike._runtime import background, logs, progress
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.pieces import DeferredPiece
@@ -129,7 +129,9 @@ class OnAccelerators(AtOnce):
             if more >= 0 and piece.runs <= 1 + more // self._PATIENCE:
                 return None
             self._variants += 1
-        return piece.jitted(inputs)
+        n = len(piece.kind)
+        with progress.told(f"compiling {n:,} operations, which begin at {piece.line}"):
+            return _compiled(piece.jitted(inputs), inputs)  # results are committed if these are
 
 
 class OneByOne(AtOnce):
@@ -149,8 +151,8 @@ def _avals(inputs: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _compiled(jitted: Any, avals: list[Any]) -> Any:
-    return jitted.lower(*avals).compile()
+def _compiled(jitted: Any, operands: list[Any]) -> Any:
+    return jitted.lower(*operands).compile()
 
 
 current: Policy = Policy()
