@@ -24,7 +24,7 @@ import numpy as np
 import torchlike as torch
 from torchlike._core import modes, overrides, tape
 from torchlike._extensions import boxes
-from torchlike._extensions.deferred import policy
+from torchlike._extensions.deferred import policy, switch
 from torchlike._jit.call import entry
 from torchlike._runtime import printing, recycling
 from torchlike._runtime.first_calls.settings import settings as first_calls
@@ -93,11 +93,12 @@ def _modes() -> dict[str, Any]:
             )
     # Set for good once something was looked for; ``what_a_test_leaves`` puts it back to sleep.
     found.pop("_Saving.make", None)
-    queue = modes.current.queue
-    if queue is not None and modes.current.watcher is queue.watcher:
+    queue, watcher = modes.current.queue, modes.current.watcher
+    by_default = queue is None or queue.policy in (policy.current, policy.ON_ACCELERATORS)
+    if by_default and switch._thread.said is None:
+        found["_Modes.queue"] = "as by default"  # which is another from an accelerator's call on
+    if watcher is (None if queue is None else queue.watcher):
         found["_Modes.watcher"] = "the queue's"  # which records or listens, as it decides
-        if queue.policy in (policy.current, policy.ON_ACCELERATORS):
-            found["_Modes.queue"] = "a queue"  # another one from the first call there on
     return found
 
 

@@ -45,7 +45,7 @@ with torch.deferred(False):
     found["at once"] = train(0)
     found["kept at once"] = modes.current.queue is None
 torch.ones(3) + torch.ones(3)
-found["cpu"] = type(modes.current.queue.policy).__name__
+found["cpu"] = modes.current.queue is None
 jax.clear_caches()
 found["deferred"] = train(0)
 queue = modes.current.queue
@@ -90,7 +90,7 @@ def test_steps_are_a_few_programs_with_the_same_numbers(found):
 
 def test_what_is_said_holds_and_the_cpu_is_not_meant(found):
     assert found["kept at once"]
-    assert found["cpu"] == "Policy"
+    assert found["cpu"]
 
 
 def test_devices_are_as_at_once(found):

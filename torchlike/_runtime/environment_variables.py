@@ -76,8 +76,8 @@ FIRST_CALLS = EnvironmentVariable(
 EAGER = EnvironmentVariable(
     "TORCHLIKE_EAGER",
     ("immediate", "deferred", "deferred-at-once", "deferred-one-by-one"),
-    "whether eager calls run at once or, where they recur, are deferred until a value is asked for "
-    "(the default); for tests also with each piece compiled at its first run, or none compiled",
+    "whether eager calls run at once (the default on the CPU) or are deferred until a value is "
+    "asked for (on accelerators); for tests also with each piece compiled at its first run, or none",
 )
 TORCH_VERSION = EnvironmentVariable(
     "TORCHLIKE_TORCH_VERSION",

@@ -17,8 +17,8 @@ from torchlike._runtime.jax_private.arrays import ArrayImpl
 from torchlike._runtime.jax_private.tracing import trace_state_clean
 from torchlike._runtime.patches import at_import
 
-#: How calls run where the environment does not say: "immediate" or "deferred".
-DEFAULT = "deferred"
+#: How calls run on the CPU where the environment does not say: "immediate" or "deferred".
+DEFAULT = "immediate"
 
 
 class deferred:
@@ -102,8 +102,9 @@ def _defer_on_accelerators(operands: Any) -> None:
     """Defer what this thread calls from now on, as it computes on an accelerator, where each call
     would be compiled by itself."""
     queue = modes.current.queue
-    listens = queue is not None and queue.policy.listens
-    if listens and not _is_in_backward() and trace_state_clean() and _are_there(operands):
+    listens = queue is not None and queue.policy.listens and not _is_in_backward()
+    may = begins_as_asked() if queue is None else listens
+    if may and trace_state_clean() and _are_there(operands):
         _switch_to(_made(policy.ON_ACCELERATORS))
 
 
