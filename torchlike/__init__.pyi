@@ -265,6 +265,8 @@ _jit_internal: Any
 
 _library: Any
 
+_refs: Any
+
 _tensor: Any
 
 functional: Any

@@ -77,7 +77,7 @@ EAGER = EnvironmentVariable(
     "TORCHLIKE_EAGER",
     ("immediate", "deferred", "deferred-at-once", "deferred-one-by-one"),
     "whether eager calls run at once (the default on the CPU) or are deferred until a value is "
-    "asked for (on accelerators); for tests also with each piece compiled at its first run, or none",
+    "asked for (on accelerators); for tests also with all pieces compiled at once, or none",
 )
 TORCH_VERSION = EnvironmentVariable(
     "TORCHLIKE_TORCH_VERSION",
