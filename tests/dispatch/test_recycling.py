@@ -179,3 +179,11 @@ def test_an_error_leaves_operands_alone():
     with pytest.raises(RuntimeError, match="must match"):
         _ = x + torch.ones(N - 1)
     assert float((x + 1)[-1]) == N
+
+
+def test_an_exported_program_has_no_condition_on_what_is_large():
+    linear = torch.nn.Linear(128, 128)
+    shapes = ({0: torch.export.Dim("batch")},)
+    program = torch.export.export(linear, (torch.randn(3, 128),), dynamic_shapes=shapes)
+    x = torch.randn(200, 128)
+    torch.testing.assert_close(program.module()(x), linear(x))

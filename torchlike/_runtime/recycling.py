@@ -67,8 +67,13 @@ def enable() -> None:
 
 
 def concerns(avals: Iterable[Any]) -> bool:
-    """Return whether an op that is being traced for these results should ask `forward`."""
-    return _enabled and targets.is_cpu() and any(_bytes(a.shape, a.dtype) >= _LEAST for a in avals)
+    """Return whether an op that is being traced for these results should ask `forward`: not one of
+    sizes that are symbols, about which no condition may become part of an exported program."""
+    return _enabled and targets.is_cpu() and any(map(_is_known_to_be_large, avals))
+
+
+def _is_known_to_be_large(aval: Any) -> bool:
+    return all(type(n) is int for n in aval.shape) and _bytes(aval.shape, aval.dtype) >= _LEAST
 
 
 def forward(exe: Recyclable, arrays: Sequence[object]) -> Any:

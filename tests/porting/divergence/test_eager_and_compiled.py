@@ -207,6 +207,37 @@ def test_a_planted_fault_is_named(tmp_path, name, loop):
     check(compared(source, tmp_path)[1], expected)
 
 
+SCHEDULED = """
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.9)
+x, y = torch.arange(8.0).reshape(2, 4), torch.ones(2, 1)
+
+@torch.jit
+def step(x, y):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+for _ in range(4):
+    step(x, y)
+    scheduler.step()
+"""
+
+
+def test_a_rate_that_a_scheduler_changes_outside_of_the_program_is_no_difference(tmp_path):
+    (eager, compiled), found = compared(IMPORTS + SCHEDULED, tmp_path)
+    assert found is None
+    rates = [
+        [event["options"][0]["lr"] for event in run["events"] if event["kind"] == "update"]
+        for run in (eager, compiled)
+    ]
+    assert rates[0] == rates[1] == pytest.approx([0.01 * 0.9**k for k in range(4)])
+
+
 @pytest.mark.parametrize("loop", ["model", pytest.param("step", marks=pytest.mark.full)])
 def test_where_nothing_differs_all_is_seen_and_nothing_named(tmp_path, loop):
     (eager, compiled), found = compared(SCRIPT + LOOPS[loop], tmp_path)

@@ -3,7 +3,8 @@ gradients, parameters and options of optimizers are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,15 @@ class EventObserver(EventWatch):
         self._roots: dict[str, Any] = {}
         self._names: dict[int, tuple[str, str]] = {}
         self._structure: dict[str, list[dict[str, str]]] = {}
+        #: The optimizers that step in programs, by their ids, and their options before the call
+        #: that is under way: a program takes the learning rate anew at each.
+        self._captured: dict[int, Any] = {}
+        self._options_now: dict[int, list[dict[str, Any]]] = {}
+
+    @contextlib.contextmanager
+    def around_compiled(self) -> Iterator[None]:
+        self._options_now = {key: _options(each) for key, each in self._captured.items()}
+        yield
 
     def result(self) -> dict[str, Any]:
         """Return everything that was noted: numbers and words fit for JSON."""
@@ -120,21 +130,20 @@ class EventObserver(EventWatch):
 
     def update_begins(self, optimizer: Any) -> None:
         parameters = self._optimized(optimizer)
-        self.scope.noted.append(
-            {
-                "kind": "update",
-                "step": self.scope.updates + 1,
-                "line": self.line(),
-                "optimizer": type(optimizer).__qualname__,
-                "options": [
-                    {key: _plain(value) for key, value in group.items() if key not in _ONLY_HOW}
-                    for group in optimizer.param_groups
-                ],
-                "gradients": self._gradients(parameters),
-                "had": self._states(optimizer, parameters),
-                "was": self.quietly(lambda: self._values(parameters)),
-            }
-        )
+        event = {
+            "kind": "update",
+            "step": self.scope.updates + 1,
+            "line": self.line(),
+            "optimizer": type(optimizer).__qualname__,
+            "options": _options(optimizer),
+            "gradients": self._gradients(parameters),
+            "had": self._states(optimizer, parameters),
+            "was": self.quietly(lambda: self._values(parameters)),
+        }
+        if self.scope.capture is not None:
+            event["of"] = id(optimizer)
+            self._captured[id(optimizer)] = optimizer
+        self.scope.noted.append(event)
 
     def update_ends(self, optimizer: Any) -> None:
         self._finder.update()
@@ -170,6 +179,7 @@ class EventObserver(EventWatch):
         """Let an event of a program be one of the script's, now."""
         event["step"] += self.scope.updates
         if event["kind"] == "update":
+            event["options"] = self._options_now.get(event.pop("of"), event["options"])
             _fill(event)
         if event["kind"] == "call":
             event["within"] = event["number"]
@@ -254,6 +264,14 @@ class EventObserver(EventWatch):
         return {
             name: None if p.grad is None else self._digest(p.grad) for name, p in parameters.items()
         }
+
+
+def _options(optimizer: Any) -> list[dict[str, Any]]:
+    """Return what says how an optimizer updates, of each group of parameters."""
+    return [
+        {key: _plain(value) for key, value in group.items() if key not in _ONLY_HOW}
+        for group in optimizer.param_groups
+    ]
 
 
 def _fill(event: dict[str, Any]) -> None:
