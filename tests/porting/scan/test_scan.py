@@ -69,6 +69,7 @@ def test_what_is_missing_is_found(tmp_path, spelling):
         "import torch\ntorch.ops.mylib.something(1)",
         # Names that are there.
         "import torch\ntorch.ones(3).sum(axis=0, keepdims=True)",
+        "import torch\ntorch.swapaxes(torch.ones(2, 3), axis0=0, axis1=1)",
         "import torch.nn.functional as F\nF.softmax(1, dim=-1, _stacklevel=3, dtype=None)",
         "from torch import nn\nnn.Linear(2, 3, bias=False, device='cpu')",
         # What is asked for first.

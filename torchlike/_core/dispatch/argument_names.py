@@ -60,7 +60,7 @@ def with_synonyms(
                 raise
         return function(*args, **given)
 
-    code = function.__code__  # type: ignore[attr-defined]
+    function.other_names, code = known, function.__code__  # type: ignore[attr-defined]
     return function
 
 

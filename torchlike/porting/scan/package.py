@@ -161,7 +161,7 @@ def keywords(name: str) -> frozenset[str] | None:
     found = fact.found
     spec = getattr(found, "spec", None)
     if spec is not None:
-        return frozenset((*spec.schema.names, *SYNONYMS, "out"))
+        return frozenset((*spec.schema.index, *SYNONYMS, "out"))
     if isinstance(found, type):
         if found.__init__ is object.__init__ or found.__new__ is not object.__new__:
             return None
@@ -176,5 +176,5 @@ def keywords(name: str) -> frozenset[str] | None:
         return None
     taken = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
     if hasattr(found, "__wrapped__") or not isinstance(found, FunctionType):
-        taken |= set(SYNONYMS)
+        taken |= {*SYNONYMS, *getattr(found, "other_names", ())}
     return frozenset(taken)
