@@ -131,4 +131,4 @@ def test_variants_wait_the_longer_the_more_there_are():
 def test_it_is_told_what_is_compiled_for_long(monkeypatch, caplog):
     monkeypatch.setattr(progress, "first", 0.05)
     OnAccelerators().program(_Piece(1.0, 1, seconds=0.3), [], None)
-    assert "compiling 2 operations, which begin at train.py:3, 0 s so far" in caplog.text
+    assert "compiling 2 operations from train.py:3 on, 0 s so far" in caplog.text

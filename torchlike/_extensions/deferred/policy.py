@@ -108,15 +108,13 @@ class OnAccelerators(AtOnce):
     that is compiled alone takes about as long as a whole piece: a piece of new calls is compiled at
     its first flush.
 
-    One whose calls were nearly all compiled before, in other pieces or alone, differs from those in
-    their order or in which values are alive. Of such *variants* a few are compiled at once, as the
-    first steps have some; further ones run one by one until they recur, so that a script whose
-    steps all differ compiles each call once more at most."""
+    Of *variants*, whose calls were nearly all compiled before, a few are compiled at once, as the
+    first steps have some; others run one by one until they recur, so that a script whose steps all
+    differ compiles each call once more at most."""
 
     #: The part of a variant's calls that may be new.
     _NEW = 0.25
-    #: Variants that are compiled at their first flush; as many more as let a further one wait for
-    #: another run.
+    #: Variants compiled at their first flush; how many more make another one wait a run longer.
     _AT_ONCE, _PATIENCE = 8, 4
 
     def __init__(self) -> None:
@@ -129,9 +127,8 @@ class OnAccelerators(AtOnce):
             if more >= 0 and piece.runs <= 1 + more // self._PATIENCE:
                 return None
             self._variants += 1
-        n = len(piece.kind)
-        with progress.told(f"compiling {n:,} operations, which begin at {piece.line}"):
-            return _compiled(piece.jitted(inputs), inputs)  # results are committed if these are
+        with progress.told(f"compiling {len(piece.kind):,} operations from {piece.line} on"):
+            return _compiled(piece.jitted(inputs), _avals(inputs, is_committed=True))
 
 
 class OneByOne(AtOnce):
@@ -141,10 +138,13 @@ class OneByOne(AtOnce):
         return None
 
 
-def _avals(inputs: Sequence[Any]) -> list[Any]:
-    """Return what a program is compiled for: the background holds no array."""
+def _avals(inputs: Sequence[Any], is_committed: bool = False) -> list[Any]:
+    """Return what a program is compiled for: the background holds no array. ``is_committed``: its
+    results stay on its device, whichever of the inputs of a call are committed there."""
+    arrays = [x for x in inputs if is_committed and isinstance(x, jax.Array)]
+    on: dict[str, Any] = {"sharding": arrays[0].sharding} if arrays else {}
     return [
-        jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
+        jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False), **on)
         if hasattr(x, "shape")
         else x
         for x in inputs
