@@ -335,6 +335,7 @@ class JitFunction:
             return self._run(found[0], call.tensors, found[1]), None
         if late_checks.queue:  # another call's error is none of the body that is captured
             late_checks.look()
+        call = self._tracer.with_batches(call)
         try:
             decision = ExecutionMode.COMPILED if self._warm_up is None else self._warm_up.take(call)
             if type(decision) is Ready:
@@ -403,7 +404,7 @@ class JitFunction:
         """Trace, compile, run for the first time and remember."""
         cache, asked = self._cache, call.key
         reason, before = cache.reason(call, self._compiling(asked)), cache.latest_key
-        if not call.traced and before is not None and asked not in cache.programs:
+        if before is not None and asked not in cache.programs:
             call = self._tracer.with_numbers(call, before)
         most = math.inf if self._warm_up is None else self._warm_up.most_traced()
         traced = self._tracer.program_of(call, most < math.inf, most)

@@ -403,7 +403,7 @@ class WarmUp:
             return ExecutionMode.COMPILED
         cache = self._cache
         before = cache.latest_key
-        if not call.traced and before is not None and call.key not in cache.programs:
+        if before is not None and call.key not in cache.programs:
             call = self._tracer.with_numbers(call, before)
         what = self._count(call.key, lambda: (cache.reason(call, self.programs(call.key)), before))
         cache.latest_key = call.key

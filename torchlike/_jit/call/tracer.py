@@ -186,7 +186,7 @@ class FunctionTracer:
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in call.leaves]
         if not run.numbers.places:  # a second trace would find other numbers there
             results.retrace = functools.partial(
-                self._double, plain, call.structure, shared, run.numbers.positions
+                self._double, plain, call.structure, shared, run.traced
             )
         run.undo_changes()
         draft = Draft(results, capture, closed, run.n_forward, run.sources(), call.tensors, shared)
@@ -277,8 +277,7 @@ class FunctionTracer:
         kept = not results.cacheable or run.capture.per_call.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
         wrong = run.numbers and (kept or observer.asks_for_types())
-        # And create_graph traces once more, for one offset.
-        if wrong or (run.offsets and results.cotangent_avals):
+        if wrong:
             run.capture.per_call.fail()
             run.capture.undo_python()
             return None
@@ -359,12 +358,19 @@ class FunctionTracer:
             modes.current.grad_enabled = was
         return Double(again, backward, closed)
 
+    def with_batches(self, call: Call) -> Call:
+        """Return a call with the views traced that are batches of data."""
+        if call.traced or not self._numbers.expect_batches(call.leaves, call.structure):
+            return call
+        return self._with_traced(call)
+
     def with_numbers(self, call: Call, before: Any) -> Call:
         """Count all that changed between the key ``before`` and that of a call that recompiles, and
         return the call with the numbers traced that have done so too often."""
         self._numbers.changed(before, call.key, MODES_IN_KEY)
-        if not self._numbers.active:
-            return call
+        return self._with_traced(call) if self._numbers.active else call
+
+    def _with_traced(self, call: Call) -> Call:
         key = list(call.key)
         traced = self._numbers.rewrite(key, MODES_IN_KEY, call.leaves, call.structure)
         return replace(call, key=tuple(key), traced=traced)

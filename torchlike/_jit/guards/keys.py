@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import math
 import types
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
@@ -212,6 +213,8 @@ def describe_slot(value: Any) -> Any:
 TRACE_AFTER = 2
 #: So with the offset of a view, which costs the program nothing.
 TRACE_OFFSET_AFTER = 1
+#: A view of data is a batch whose base has so many times its elements.
+_BATCHES = 4
 #: Stands for a traced number's value in a key, and for the numbers that say where a view begins.
 TRACED = "any value"
 #: Where in the signature of a tensor its view stands: the steps, and their numbers.
@@ -226,9 +229,10 @@ class Numbers:
     the function compile again twice by changing its value, it is traced from then on (see
     ``scalars``); where its value turns out to be needed in Python it stays static for good.
 
-    So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed:
-    steps take the numbers that indexing gave them as arrays, so one program reads from wherever a
-    view begins. It is needed where the program gives out a view on the argument's memory.
+    So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed, or
+    at once where the view is a small part of its base, as a batch of a data set is: steps take the
+    numbers that indexing gave them as arrays, so one program reads from wherever a view begins. It
+    is needed where the program gives out a view on the argument's memory.
     """
 
     def __init__(
@@ -250,6 +254,8 @@ class Numbers:
         self._refused: set[tuple[Any, int]] = set()
         self._changes: dict[tuple[Any, int], int] = {}
         self._static: dict[Any, frozenset[int]] = {}
+        #: The structures of which the views are known that are traced at once.
+        self._looked_at: set[Any] = set()
 
     def _check(self, fn: Any) -> None:
         """Raise ValueError where a static argument is named that the function does not have."""
@@ -295,6 +301,18 @@ class Numbers:
                 key[first + i] = with_offset(key[first + i], TRACED)
                 traced.append(i)
         return traced
+
+    def expect_batches(self, leaves: Sequence[Any], structure: Any) -> bool:
+        """Trace from now on where views begin that are small parts of their bases. Return whether a
+        call of a structure that is new has such views."""
+        if self.dynamic is False or structure in self._looked_at:
+            return False
+        self._looked_at.add(structure)
+        found = {i for i, x in enumerate(leaves) if isinstance(x, Tensor) and _is_batch(x)}
+        if found:
+            self._traced.setdefault(structure, set()).update(found)
+            self.active = True
+        return bool(found)
 
     def changed(self, old: Any, new: Any, first: int) -> None:
         """Count a recompilation for each number, or offset of a view, where their values are all
@@ -468,6 +486,14 @@ def _state(x: Any) -> dict[Any, Any]:
         return {}
     held = parts_of(x).items()
     return {k: v.shape if isinstance(v, Tensor) else None for k, v in held if v is not None}
+
+
+def _is_batch(t: Tensor) -> bool:
+    """Return whether a tensor is a small part of data that it is a view of."""
+    view = t._view
+    if view is None or not view.dynamic or t.requires_grad:
+        return False
+    return t._storage.size >= _BATCHES * math.prod(view.geometry.size)
 
 
 def with_offset(signature: Any, offset: Any) -> Any:

@@ -113,6 +113,7 @@ class Tracing:
         self.numbers = Table(roots, [place for place, _ in self._moving.values()])
         self.outside = ChangesOutside(self.capture, self._moving)
         self.replays = self.gives_objects = False
+        self.traced = tuple(traced)
         self.offsets = offsets_among(leaves, traced)
         if not self.offsets.isdisjoint(as_themselves):
             raise OffsetNeeded  # an argument as itself is where it is

@@ -49,17 +49,24 @@ _WHOLE_IN_LOOP = 25e6
 _WHOLE_CONVOLUTION = 5e8
 #: The part of it that loading the executable takes, where it is on disk.
 _LOADING = 0.25
-#: And what such a step takes eagerly: 64, 90 and 42 ms. For the work, for an operation, and for
-#: each equation that it is of.
+#: And what such a step takes eagerly whose operations NumPy computes: for the work, for an
+#: operation, and for each equation that it is of. 63 ms of the 12 layers, 81 of the ResNet, 29 of
+#: the LSTM: within a third of those of 13 of the 16 models in docs/design/capture.md.
+_BY_NUMPY_WORK = 2.0
+_BY_NUMPY_CALL = 1.3e5
+_BY_NUMPY_EQUATION = 8.5e3
+#: The same of compiled operations.
 _EAGER_WORK = 1.5
 _EAGER_CALL = 1e5
-_EAGER_EQUATION = 15e3
 #: Equations of a program that is compiled at once: half a second, of which tracing is a part.
 _SMALL = 600
-#: So many times as many eager calls as compiling is thought to take: the program is there when its
-#: call comes, mostly. And so many at most.
-_MEANWHILE = 1.25
+#: So many times as many eager calls as compiling is thought to take, which take longer beside the
+#: compiler: of 16 models the program was there at 0.5 to 1.5 times that call, half of them before
+#: it. And so many at most.
+_MEANWHILE = 0.65
 _MOST_MEANWHILE = 1000
+#: The same of calls by blocks of a program that is compiled whole.
+_BY_BLOCKS_MEANWHILE = 1.25
 #: What XLA takes for one of many blocks of a program, and for its equations as a multiple of what a
 #: whole program's take, in which equal kernels are compiled once; what a run of a block takes, and
 #: an array that it is given or gives: 3 s, 4 and 7 for the steps of GPT-2, and nets like Mamba and
@@ -266,7 +273,8 @@ def whole_program(traced: Any, calls: int) -> WholeProgram:
     """Return the cost of a program of this jaxpr, which was captured of so many operations
     (``calls``)."""
     n, compiling = _compiling(traced)
-    eagerly = _EAGER_WORK * _cost(traced, int, 0)[0] + _EAGER_CALL * calls + _EAGER_EQUATION * n
+    work, _, _ = _cost(traced, int, 0, 0.0)
+    eagerly = _BY_NUMPY_WORK * work + _BY_NUMPY_CALL * calls + _BY_NUMPY_EQUATION * n
     return WholeProgram(n, _WHOLE + compiling, eagerly)
 
 
@@ -367,7 +375,7 @@ class SharedBlocksCost(NamedTuple):
         begins = self.whole_begins
         if begins is None:
             return None
-        return begins + math.ceil(_MEANWHILE * self.whole / (self.work + self.passing))
+        return begins + math.ceil(_BY_BLOCKS_MEANWHILE * self.whole / (self.work + self.passing))
 
 
 def shared_blocks(jaxpr: Any, plan: Any) -> SharedBlocksCost:

@@ -36,7 +36,7 @@ def by_numpy_where_dear(executable: Any, jaxpr: Any, bound: Sequence[Any], name:
         plan = EvaluationPlan(jaxpr)
         if len(plan) > worth.most_steps:
             return executable
-        return _ByNumpy(executable, plan, bound, name)
+        return _ByNumpy(executable, plan, jaxpr, bound, name)
     except NoNumpyRule:
         return executable
 
@@ -46,11 +46,17 @@ class _ByNumpy:
     everything is to be compiled. Other attributes are those of the compiled form."""
 
     def __init__(
-        self, executable: Any, plan: EvaluationPlan, bound: Sequence[Any], name: str
+        self,
+        executable: Any,
+        plan: EvaluationPlan,
+        jaxpr: Any,
+        bound: Sequence[Any],
+        name: str,
     ) -> None:
         self._compiled = executable
         constants = [np.asarray(x) for x in bound]
         self._function: Any = functools.partial(plan.function({}), *constants)
+        self._dtypes = [v.aval.dtype for v in jaxpr.invars[len(bound) :]]
         self._enter = SILENT.copy().run
         self._record = record_of(name)
         self._record.programs += 1
@@ -78,10 +84,13 @@ class _ByNumpy:
         """Return the arguments as NumPy arrays; None where one is none that lies here."""
         there = host()
         values: list[Any] = []
-        for a in args:
+        for a, dtype in zip(args, self._dtypes, strict=True):
             kind = type(a)
             if kind is np.ndarray:
                 values.append(a)
+                continue
+            if kind is int or kind is float:  # a traced number, where a view begins
+                values.append(np.asarray(a, dtype))
                 continue
             if kind is not there.array_type:
                 return None
