@@ -67,11 +67,23 @@ def test_a_decoding_loop_compiles_once():
     assert decode.compiles == 1
 
 
+@pytest.mark.parametrize("f", [lambda x: x, lambda x: (x.add_(1), x)[1], lambda x: (x.sum(), [x])])
+def test_an_argument_that_is_given_back_is_the_argument(f):
+    jitted = torch.jit(f)
+    for i in range(4):
+        base, copy = BASE.clone(), BASE.clone()
+        x, z = base[i % 3, i : i + 1], copy[i % 3, i : i + 1]
+        found, expected = jitted(x), f(z)
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(base, copy)
+        assert (found[1][0] if isinstance(found, tuple) else found) is x
+    assert jitted.compiles == 1
+
+
 @pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: x,
         lambda x: x[..., 1:],
         lambda x: (x + 1, [x.mT]),
         lambda x: x + x.storage_offset(),

@@ -11,6 +11,7 @@ from torchlike._core.dispatch.call import run_check
 from torchlike._core.dispatch.registry import OPS
 from torchlike._ops import value_checks
 from torchlike._runtime import late_checks
+from torchlike._runtime.value_check import Site
 
 
 def said(function, *arguments):
@@ -66,7 +67,7 @@ class Word:
 
 @pytest.mark.parametrize(("devices", "is_over"), [(1, False), (1, True), (2, False)])
 def test_a_read_waits_for_the_word_of_several_devices_and_of_a_call_that_is_over(devices, is_over):
-    site = types.SimpleNamespace(line="", raised=lambda details, words: IndexError(words))
+    site = Site(IndexError, "")
     words = late_checks.Words("step", [site], waits=True)
     words.add(Word(0, devices=1, ready=True))  # of a call before, over one device
     words.add(Word(1, devices, ready=False), is_over=is_over)

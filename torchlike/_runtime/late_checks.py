@@ -37,9 +37,10 @@ class Words:
     Attributes:
       in_parts: whether the program runs as several executables, so that a result may be there long
         before the word.
+      raises: whether the user's own code raises where a check fails.
     """
 
-    __slots__ = ("_name", "_sites", "in_parts", "waits")
+    __slots__ = ("_name", "_sites", "in_parts", "raises", "waits")
 
     def __init__(self, name: str, sites: Sequence[Site], waits: bool) -> None:
         """Keep ``sites``, what the numbers in a word stand for, and ``waits``: whether others may
@@ -47,6 +48,7 @@ class Words:
         self._name = name
         self._sites = sites
         self.waits = waits
+        self.raises = any(site.is_users for site in sites)
         self.in_parts = False
 
     def add(self, word: Any, undo: Callable[[], None] | None = None, is_over: bool = False) -> None:

@@ -35,6 +35,8 @@ class Site:
     floats: tuple[bool, ...] = ()
     #: `` (train.py:40)``.
     line: str = ""
+    #: Whether the user's code raises there, so that the call is made eagerly where the check fails.
+    is_users: bool = False
 
     def raised(self, details: Sequence[int], more: str = "") -> Exception:
         """Return the error, for the details as a program gives them."""

@@ -175,7 +175,7 @@ class ProgramCache:
 def _without_numbers(key: tuple[Any, ...]) -> tuple[Any, ...]:
     alike = without_sizes(without_objects(key, MODES_IN_KEY), MODES_IN_KEY)
     return tuple(
-        leaf[0] if type(leaf) is tuple and len(leaf) == 2 and leaf[0] in (int, float) else leaf
+        leaf[0] if type(leaf) is tuple and len(leaf) == 2 and leaf[0] in (int, float, str) else leaf
         for leaf in alike
     )
 

@@ -15,6 +15,7 @@ from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture.capture import Postponed
 from torchlike._jit.capture.changes import key_of
+from torchlike._jit.capture.unread import UnreadString
 from torchlike._jit.guards.keys import Numbers, Opened, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
 from torchlike._jit.program.node import Double
@@ -137,6 +138,8 @@ class FunctionTracer:
         self._put_off: set[Any] = set()
         #: Whether it is the head of a function, whose tail is given the very objects from outside.
         self._is_head = False
+        #: What stood for strings in the last trace.
+        self._unread: Sequence[UnreadString] = ()
         #: What the body records, of which it was told.
         self._recorded: set[str] = set()
         #: Numbers in Python's objects that the last program changed, and those that have been
@@ -242,7 +245,7 @@ class FunctionTracer:
         for some in _choices(call.traced, call.leaves):
             found = self._trace_numbers(call, some)
             if found is not None:
-                self._numbers.refuse(call.structure, set(call.traced).difference(some))
+                self._numbers.refuse(call.structure, set(call.traced).difference(found[0].traced))
                 return found
         self._moving |= self.movable
         if self._moving.keys() - self._refused:
@@ -271,16 +274,22 @@ class FunctionTracer:
             moving = {k: p for k, p in self._moving.items() if k not in self._refused}
             found = self.trace(tensors, call.leaves, call.structure, traced, moving=moving)
         except Exception:
+            read = {unread.leaf for unread in self._unread if unread.was_read}
+            rest = [i for i in traced if i not in read]
+            if rest and len(rest) < len(traced):
+                return self._trace_numbers(call, rest)
             return None  # perhaps for want of a plain number; if not, the error comes again
         run = found[0]
         results, observer = run.results, run.capture.observer
         kept = not results.cacheable or run.capture.per_call.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
-        wrong = run.numbers and (kept or observer.asks_for_types())
-        if wrong:
+        wrong = (run.numbers or run.unread) and (kept or observer.asks_for_types())
+        needed = {unread.leaf for unread in run.unread if unread.is_needed()}
+        if wrong or needed:
             run.capture.per_call.fail()
             run.capture.undo_python()
-            return None
+            rest = [] if wrong else [i for i in traced if i not in needed]
+            return self._trace_numbers(call, rest) if rest else None
         return found
 
     def trace(
@@ -324,6 +333,7 @@ class FunctionTracer:
     def _tracing(self, *what: Any) -> Tracing:
         """Prepare a capture of the function, not begun yet."""
         run = Tracing(self._fn, self.name, *what)
+        self._unread = run.unread
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
         run.gives_objects = self._is_head
         run.replays = self.falls_back
@@ -394,13 +404,14 @@ def _key_of(call: Call, run: Tracing) -> tuple[Any, ...]:
     """Return the key under which the next call will look: numbers found static are part of it."""
     final = list(call.key)
     static = set(run.numbers.static_arguments)
+    free = {*run.numbers.positions, *(unread.leaf for unread in run.unread)}
     n_tensors = 0
     for i, leaf in enumerate(call.leaves, MODES_IN_KEY):
         if isinstance(leaf, Tensor):
             if leaf._view is not None and n_tensors not in run.offsets:
                 final[i] = with_offset(final[i], leaf._view.dynamic)
             n_tensors += 1
-        elif i - MODES_IN_KEY not in run.numbers.positions or i - MODES_IN_KEY in static:
+        elif i - MODES_IN_KEY not in free or i - MODES_IN_KEY in static:
             final[i] = static_key(leaf)
     return tuple(final)
 

@@ -211,8 +211,8 @@ def describe_slot(value: Any) -> Any:
 
 #: After so many recompilations caused by one number, it is traced.
 TRACE_AFTER = 2
-#: So with the offset of a view, which costs the program nothing.
-TRACE_OFFSET_AFTER = 1
+#: So with the offset of a view and a string, which cost the program nothing.
+TRACE_OTHERS_AFTER = 1
 #: A view of data is a batch whose base has so many times its elements.
 _BATCHES = 4
 #: Stands for a traced number's value in a key, and for the numbers that say where a view begins.
@@ -220,6 +220,8 @@ TRACED = "any value"
 #: Where in the signature of a tensor its view stands: the steps, and their numbers.
 _VIEW = 3
 _NUMBERS = frozenset((int, float))
+#: What may be traced where it changes: numbers as inputs, strings where nothing reads them.
+_TRACEABLE = _NUMBERS | {str}
 
 
 class Numbers:
@@ -232,7 +234,8 @@ class Numbers:
     So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed, or
     at once where the view is a small part of its base, as a batch of a data set is: steps take the
     numbers that indexing gave them as arrays, so one program reads from wherever a view begins. It
-    is needed where the program gives out a view on the argument's memory.
+    is needed where the program gives out a view on the argument's memory. And so with a string,
+    once it has changed: where the body does not read it, the program is for any.
     """
 
     def __init__(
@@ -300,6 +303,9 @@ class Numbers:
             if isinstance(leaves[i], Tensor) and leaves[i]._view is not None:
                 key[first + i] = with_offset(key[first + i], TRACED)
                 traced.append(i)
+            elif type(leaves[i]) is str:
+                key[first + i] = str, TRACED
+                traced.append(i)
         return traced
 
     def expect_batches(self, leaves: Sequence[Any], structure: Any) -> bool:
@@ -327,13 +333,14 @@ class Numbers:
                 continue
             a, b = old[first + i], new[first + i]
             kinds = {x[0] if isinstance(x, tuple) and len(x) == 2 else None for x in (a, b)}
-            if len(kinds) > 1 or not kinds <= _NUMBERS:
+            if len(kinds) > 1 or not kinds <= _TRACEABLE:
                 return
         static = self._static_leaves(structure)
         for i in at:
             where = structure, i
             self._changes[where] = self._changes.get(where, 0) + 1
-            after = TRACE_OFFSET_AFTER if i in moved else TRACE_AFTER
+            is_number = i not in moved and old[first + i][0] is not str
+            after = TRACE_AFTER if is_number else TRACE_OTHERS_AFTER
             if self._changes[where] >= after and where not in self._refused | static:
                 self._traced.setdefault(structure, set()).add(i)
                 self.active = True

@@ -145,8 +145,9 @@ class Program:
     @property
     def may_run_again(self) -> bool:
         """Whether a call of which a check of values fails runs eagerly, so that it leaves Python's
-        objects as they are left where that raises."""
-        return bool(self.outputs.outside) and self.words is not None
+        objects as they are left where that raises, and raises what the user's code does."""
+        words = self.words
+        return words is not None and (words.raises or bool(self.outputs.outside))
 
     def numbers_of(self, leaves: Any) -> Any:
         """Return the numbers of a call with these leaves, and the containers around them; None

@@ -9,6 +9,7 @@ stands for. For a test on a tensor's value (or a number of the program) both bra
 
 from __future__ import annotations
 
+import dis
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +25,9 @@ from torchlike._jit.trace import cond, loop_lowering
 from torchlike._jit.trace import cond as cond_lowering
 from torchlike._jit.trace.statements import VALUE
 from torchlike._jit.trace.subgraph import SubgraphLeaf, TracedSubgraph, array_of
+from torchlike._runtime import value_check
 from torchlike._runtime.trees import flatten, unflatten
+from torchlike._runtime.value_check import Site
 from torchlike.tensor import Tensor, wrap
 
 #: More turns than this are not unrolled as conditions (and a row source may have no end).
@@ -212,6 +215,44 @@ def _choose(
     return found
 
 
+def _never_returns(fn: Callable[..., Any]) -> bool:
+    """Return whether every way through a branch raises."""
+    names = {instruction.opname for instruction in dis.get_instructions(fn)}
+    return not any(name.startswith(("RETURN", "YIELD")) for name in names)
+
+
+def _is_check(yes: Callable[..., Any], no: Callable[..., Any]) -> bool:
+    """Return whether one branch of an ``if`` raises, and programs check values."""
+    return modes.the_capture().checks_values and _never_returns(yes) != _never_returns(no)
+
+
+def _without_raising(
+    test: Any, yes: Callable[..., Any], no: Callable[..., Any], where: str
+) -> Callable[..., Any]:
+    """Have the program check that the branch which raises is not taken; return the other one."""
+    is_wanted = _never_returns(no)
+    _check(test, is_wanted, where)
+    return yes if is_wanted else no
+
+
+def _check(test: Any, wanted: bool, where: str) -> None:
+    """Have the program check that a test on a tensor's value comes out as wanted: where it does
+    not, the user's code raises, for which the call is made eagerly."""
+    line = modes.the_capture().note_check()
+    holds = cond.predicate(test)
+    words = f"the branch at {where} raises"
+    failed = ~holds if wanted else holds
+    value_check.bind(failed, [], Site(RuntimeError, words, (), line, is_users=True))
+
+
+def holds(test: Any, where: str) -> Any:
+    """Return the test of an ``assert``, which the program checks where it is a tensor's value."""
+    if not is_traced(test) or not modes.the_capture().checks_values:
+        return test
+    _check(test, True, where)
+    return True
+
+
 def pick(test: Any, yes: Callable[[], Any], no: Callable[[], Any], where: str) -> Any:
     """Compute ``yes() if test else no()``."""
     if not is_traced(test):
@@ -231,6 +272,8 @@ def choose(
     single branch has none afterwards: reading it is Python's own error."""
     if not is_traced(test):
         return yes(*values) if test else no(*values)
+    if _is_check(yes, no):
+        return _without_raising(test, yes, no, where)(*values)
     shown = [f"`{name}`" for name in names]
     # A loop's return value: its flag says whether there is one.
     filled = [k for k, name in enumerate(names) if name.startswith(VALUE)]
@@ -248,6 +291,8 @@ def choose_return(
     """Run an ``if`` both branches of which return, and return what they return."""
     if not is_traced(test):
         return yes(*values) if test else no(*values)
+    if _is_check(yes, no):
+        return _without_raising(test, yes, no, where)(*values)
     return _choose(
         test, lambda: (yes(*values),), lambda: (no(*values),), where, ("what is returned",)
     )[0]

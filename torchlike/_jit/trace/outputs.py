@@ -19,6 +19,7 @@ from torchlike._jit.capture.cells import check_memory_of_made
 from torchlike._jit.capture.changes import Change
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import CallValues, InputContainer, Number, Table
+from torchlike._jit.capture.unread import UnreadString
 from torchlike._jit.guards.guard import VALUES
 from torchlike._jit.guards.sources import ArgumentCell, CellSource, FixedCell, Slot, SlotCell
 from torchlike.autograd.conditional_grad import When
@@ -309,6 +310,8 @@ class CapturedOutputs:
     def _fresh_output(self, x: Any) -> Any:
         """Return an object that is no tensor as each call gives it: itself where it was there
         before (or cannot change), else one like it at each call."""
+        if type(x) is UnreadString:
+            x.read()
         if isinstance(x, VALUES) or self._capture.observer.is_from_outside(x):
             return x
         if _is_constant(x):

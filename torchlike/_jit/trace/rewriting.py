@@ -456,6 +456,12 @@ class Rewriter(ast.NodeTransformer):
         last = [ast.Return(call)] if returning else self._bind(names, call)
         return [placed_at(s, node) for s in (*functions, *last)]
 
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        self.generic_visit(node)
+        call = expression("H.holds(TEST, WHERE)", TEST=node.test, WHERE=self._where(node))
+        node.test = placed_at(call, node)
+        return node
+
     def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
         bound = list(bound_names([*node.body, ast.Expr(node.test)]))
         names = _among(bound, statements.after(node))

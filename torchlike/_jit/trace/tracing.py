@@ -32,6 +32,7 @@ from torchlike._jit.capture.scalars import (
     Table,
     is_device,
 )
+from torchlike._jit.capture.unread import UnreadString
 from torchlike._jit.capture.value_visits import ATOMS
 from torchlike._jit.guards.containers import ItemsGuard
 from torchlike._jit.guards.guard import MISSING, NameGuard, describe, same
@@ -108,8 +109,10 @@ class Tracing:
                 self._position.setdefault(id(t._storage), i)
         seen = iter(self._seen)
         self._moving = numbers_in(moving or {})
+        #: What stands for the strings that are thought to be read by nobody.
+        self.unread = [UnreadString(i) for i in traced if type(leaves[i]) is str]
         #: Numbers among the arguments, and in Python's objects, that are traced and not frozen.
-        roots = {i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)}
+        roots = {i: leaves[i] for i in traced if not isinstance(leaves[i], (Tensor, str))}
         self.numbers = Table(roots, [place for place, _ in self._moving.values()])
         self.outside = ChangesOutside(self.capture, self._moving)
         self.replays = self.gives_objects = False
@@ -124,7 +127,8 @@ class Tracing:
             if view is not None
             for k, number in enumerate(view.dynamic)
         }
-        given = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
+        given: dict[int, Any] = {unread.leaf: unread for unread in self.unread}
+        given.update((p, self.numbers.root(k)) for k, p in enumerate(self.numbers.positions))
         self._inputs = [
             next(seen) if isinstance(x, Tensor) else given.get(i, x) for i, x in enumerate(leaves)
         ]
@@ -204,6 +208,8 @@ class Tracing:
                 t._storage.cell, t._storage.host = array, None
             return self.body()
 
+        for unread in self.unread:
+            unread.count_holders()
         n_arguments = len(self.numbers.positions)
         moving = [(fixed(at), number) for at, number in self._moving.values()]
         for i, (at, _) in enumerate(moving, n_arguments):
@@ -315,10 +321,17 @@ class Tracing:
 
     def _check_offsets(self, given: Iterable[Any]) -> None:
         """Raise OffsetNeeded where a tensor on the memory of a view whose offset is traced is given
-        out: which part of the memory it is cannot be told."""
+        out: which part of the memory it is cannot be told. An argument itself is given back as it
+        came."""
         memory = {id(self._seen[i]._storage) for i in self.offsets}
-        if any(isinstance(t, Tensor) and id(t._storage) in memory for t in given):
-            raise OffsetNeeded
+        own = self.capture.placeholders
+        for t in given:
+            if isinstance(t, Tensor) and id(t._storage) in memory and id(t) not in own:
+                raise OffsetNeeded
+
+    def _placed(self, x: Any) -> Any:
+        """Copy a view at an index that only the program knows, but for an argument itself."""
+        return x if id(x) in self.capture.placeholders else without_unknown_place(x)
 
     def _flattened(self, result: Any) -> tuple[list[Any], Any]:
         """Return the leaves and the structure of the result, and of what is in containers that were
@@ -372,7 +385,7 @@ class Tracing:
         capture, results, returned = self.capture, self.results, self.outputs
         written = [slot_value(s.owner, s.name) for s in capture.bindings.written.values()]
         self._check_offsets([*leaves, *written])
-        leaves = [without_unknown_place(x) for x in leaves]
+        leaves = [self._placed(x) for x in leaves]
         capture.see_plain_slots()
         capture.cells.check_histories()
         self._check_sizes()
@@ -381,7 +394,7 @@ class Tracing:
             for t, before in capture.cells.flags_written()
         ]
         slots = [
-            (s, without_unknown_place(slot_value(s.owner, s.name)))
+            (s, self._placed(slot_value(s.owner, s.name)))
             for s in capture.bindings.written.values()
             if s.is_there()
         ]
