@@ -242,17 +242,18 @@ class FunctionTracer:
 
     def _traced(self, call: Call) -> tuple[Tracing, Any, frozenset[int]]:
         """Trace a call: with its numbers traced where that can be, and else frozen."""
-        for some in _choices(call.traced, call.leaves):
-            found = self._trace_numbers(call, some)
-            if found is not None:
-                self._numbers.refuse(call.structure, set(call.traced).difference(found[0].traced))
-                return found
         self._moving |= self.movable
-        if self._moving.keys() - self._refused:
-            found = self._trace_numbers(call, ())
-            if found is not None:
-                self._numbers.refuse(call.structure, call.traced)
-                return found
+        choices = _choices(call.traced, call.leaves)
+        while True:
+            is_moving = bool(self._moving.keys() - self._refused)
+            for some in (*choices, ()) if is_moving else choices:
+                found = self._trace_numbers(call, some)
+                if found is not None:
+                    left = set(call.traced).difference(found[0].traced)
+                    self._numbers.refuse(call.structure, left)
+                    return found
+            if not is_moving:
+                break
             self._refused |= self._moving.keys()
         try:
             found = self.trace(call.tensors, call.leaves, call.structure, ())

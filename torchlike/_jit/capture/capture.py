@@ -104,11 +104,11 @@ class Capture:
         self.refused = Refusals(name)
         self.cells = Cells(self.placeholders, self.refused.refuse)
         self.bindings = Bindings(self.cells, self.placeholders)
-        self.per_call = PerCallValues(drawn)
         #: Tables of modules, hooks and optimizers that the body was about to change.
         self.tables = Tables(self.bindings.written.values())
         #: Plain Python values that user code can read.
         self.observer = FrameObserver(self.placeholders, self.tables)
+        self.per_call = PerCallValues(drawn, self.observer.has_written)
         self.refused.errors_of_jax = self.observer.errors_of_jax
         self.prints = DeferredPrints(
             self.observer.say, self.refused.refuse_value, self.observer.is_from_outside

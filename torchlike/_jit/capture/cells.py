@@ -17,6 +17,7 @@ from torchlike._core import modes
 from torchlike._core.devices import accelerator_of
 from torchlike._core.storage import Storage, is_alone_on_host
 from torchlike._jit.capture.frame_observer import FrameObserver
+from torchlike._jit.capture.scalars import Number
 from torchlike._jit.guards.guard import MISSING
 from torchlike._jit.guards.sources import Slot, hooks_of, rebound_slots, set_slot
 from torchlike._runtime import value_check
@@ -361,9 +362,11 @@ class Bindings:
 class PerCallValues:
     """The numbers that Python provides anew at each call of one program."""
 
-    def __init__(self, drawn: Sequence[Any]) -> None:
+    def __init__(self, drawn: Sequence[Any], has_written: Callable[[Any, str], bool]) -> None:
+        """Begin with none. ``has_written`` says whether the body wrote to a dictionary's entry."""
         #: Those that an earlier trace of the same call already got, to be used again.
         self._drawn = list(drawn)
+        self._has_written = has_written
         #: What provides each, and the array that stands for it in the trace.
         self.getters: list[tuple[Callable[[], Any], Any]] = []
         #: What the getters gave, as they gave it: a float passed as an array instead would be
@@ -377,10 +380,16 @@ class PerCallValues:
 
     def per_call_value(self, getter: Callable[[], Any]) -> Any:
         """Return the first value of ``getter``, which provides one at each call, in the order asked
-        for, and record it as an input of the program."""
+        for, and record it as an input of the program. What the body itself has put there (`given`)
+        is a number of its own."""
         place = getattr(getter, "place", None)
         if place is not None:
             self.places.add((id(place[0]), place[1]))
+            value = getter.given()  # type: ignore[attr-defined]
+            if type(value) is Number:
+                return convert(value._read(), np.dtype(np.float64), False)
+            if self._has_written(*place) and not isinstance(value, Tensor):
+                return jax.device_put(np.array(float(value)))
         with outside_of_capture():
             again = len(self.getters) < len(self._drawn)
             value = self._drawn[len(self.getters)] if again else getter()

@@ -409,6 +409,15 @@ class FrameObserver(GuardCollector):
         )
         return f" ({' or '.join(lines[:3])})" if lines else ""
 
+    def has_written(self, owner: dict[Any, Any], key: Any) -> bool:
+        """Return whether the body has put another value into a dictionary from outside."""
+        return any(
+            isinstance(guard, EntriesGuard)
+            and guard.owner is owner
+            and guard.items.get(key) is not owner.get(key)
+            for guard in self.guards.values()
+        )
+
     def lines_of(self, name: str) -> str:
         """Return the lines, `` (model.py:12)``, where the code binds a name or may change what it
         stands for."""
