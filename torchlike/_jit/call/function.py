@@ -336,6 +336,8 @@ class JitFunction:
         if late_checks.queue:  # another call's error is none of the body that is captured
             late_checks.look()
         call = self._tracer.with_batches(call)
+        for program in self._programs.get(call.key, ())[:1]:
+            self._tracer.expect_numbers(program)
         try:
             decision = ExecutionMode.COMPILED if self._warm_up is None else self._warm_up.take(call)
             if type(decision) is Ready:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture.capture import Postponed
-from torchlike._jit.capture.changes import key_of
+from torchlike._jit.capture.changes import key_of, moved_numbers
 from torchlike._jit.capture.unread import UnreadString
 from torchlike._jit.guards.keys import Numbers, Opened, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
@@ -374,6 +374,12 @@ class FunctionTracer:
         if call.traced or not self._numbers.expect_batches(call.leaves, call.structure):
             return call
         return self._with_traced(call)
+
+    def expect_numbers(self, program: Program) -> None:
+        """Trace the numbers in Python's objects that have changed since a program was made, which
+        does not fit a call for that."""
+        if self._numbers.dynamic is not False:
+            self._moving |= moved_numbers(program.guards.guards)
 
     def with_numbers(self, call: Call, before: Any) -> Call:
         """Count all that changed between the key ``before`` and that of a call that recompiles, and

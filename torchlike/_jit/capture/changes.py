@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import (
     MISSING,
     CellGuard,
@@ -116,6 +117,26 @@ def place_of(guard: VariableGuard) -> VariableGuard:
     else:
         raise TypeError(type(guard).__name__)
     return found
+
+
+def moved_numbers(guards: Iterable[Any]) -> dict[Any, Any]:
+    """Return the places of which guards know another number than is there now, by their keys."""
+    found: list[Any] = []
+    for guard in guards:
+        if type(guard) in (NameGuard, CellGuard, MemberGuard):
+            found += [place_of(guard)] if _is_moved(guard.before(), guard.now()) else []
+        elif type(guard) is EntriesGuard or (
+            type(guard) is ItemsGuard and isinstance(guard.owner, (list, deque))
+        ):
+            items = guard.items
+            known = items.items() if isinstance(items, dict) else enumerate(items)
+            places = [(ElementPlace(guard.owner, k, guard.label), x) for k, x in known]
+            found += [place for place, x in places if _is_moved(x, place.now())]
+    return {key_of(place): place for place in found}
+
+
+def _is_moved(before: Any, now: Any) -> bool:
+    return type(before) in (int, float) and type(now) is type(before) and not same(before, now)
 
 
 def numbers_in(places: Mapping[Any, Any]) -> dict[Any, tuple[Any, Any]]:

@@ -11,8 +11,9 @@ were. Of each, one of three things becomes:
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from torchlike._jit.capture.changes import (
     key_of,
     place_of,
     places_within,
+    put_unseen,
 )
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.guards.containers import (
@@ -194,6 +196,19 @@ class ChangesOutside:
                 self.movable[owner, ("[]", k)] = ElementPlace(guard.owner, k, guard.label)
         if is_table(guard.owner) or is_filled(guard.owner):
             self._slots(guard, {k: x for k, x in here.items() if self._is_form(x)})
+
+    def take_numbers_out(self, places: Iterable[tuple[Any, Any]]) -> None:
+        """Put numbers back into the places from which a trace took them, which its body may have
+        changed: no container, nor what a guard knows of one, holds a `Number` afterwards."""
+        for place, number in places:
+            with contextlib.suppress(LookupError):  # of a list that is shorter now
+                put_unseen(place, number)
+            _make_plain(place.owner)
+        for guard in self._observer.guards.values():
+            if isinstance(guard, (ItemsGuard, EntriesGuard)):
+                items = guard.items if isinstance(guard.items, dict) else list(guard.items)
+                if _make_plain(items):
+                    guard.items = items if isinstance(items, dict) else tuple(items)
 
     def _settle_numbers(self) -> None:
         """Have the guards on numbers that are inputs know what they were, and compare them no
@@ -448,6 +463,18 @@ class ChangesOutside:
                 self._may_move(place, before, now)
             self._attributes.add(key)
             self.changes.append(change)
+
+
+def _make_plain(container: Any) -> bool:
+    """Replace the numbers of a trace in a list, deque or dictionary by their values; return whether
+    there were any."""
+    if not isinstance(container, (list, deque, dict)):
+        return False
+    items = container.items() if isinstance(container, dict) else enumerate(container)
+    found = {k: x.value for k, x in items if type(x) is Number and x.table is not None}
+    for key, value in found.items():
+        container[key] = value
+    return bool(found)
 
 
 def _note_moved(key: Any) -> None:

@@ -239,8 +239,8 @@ class Tracing:
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
-            for at, number in moving:
-                put_unseen(at, number)
+            if moving:
+                self.outside.take_numbers_out(moving)
             capture.place, modes.current.place = modes.current.place, place
             modes.current.watch(None)
             # A second capture begins as the first did.
