@@ -205,10 +205,12 @@ class ChangesOutside:
                 put_unseen(place, number)
             _make_plain(place.owner)
         for guard in self._observer.guards.values():
-            if isinstance(guard, (ItemsGuard, EntriesGuard)):
-                items = guard.items if isinstance(guard.items, dict) else list(guard.items)
+            if isinstance(guard, EntriesGuard):
+                _make_plain(guard.items)
+            elif isinstance(guard, ItemsGuard):
+                items = list(guard.items)
                 if _make_plain(items):
-                    guard.items = items if isinstance(items, dict) else tuple(items)
+                    guard.items = tuple(items)
 
     def _settle_numbers(self) -> None:
         """Have the guards on numbers that are inputs know what they were, and compare them no
