@@ -375,11 +375,11 @@ def raising(name: str, gap: Gap) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(said)
 
+    place = f"torchlike.{name}".rpartition(".")[0]
     if short[0].isupper():
-        place = f"torchlike.{name}".rpartition(".")[0]
         return type(short, (), {"__new__": function, "__doc__": doc, "__module__": place})
     function.__name__ = function.__qualname__ = short
-    function.__doc__ = doc
+    function.__doc__, function.__module__ = doc, place.removesuffix(".Tensor")
     return function
 
 

@@ -64,11 +64,9 @@ def _import_of(name: str, value: Any) -> str:
         return _custom_builtins[name].import_str
     if value is torchlike:
         return "import torch"
-    module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if module is None or own is None or "<" in own:
+    module, own = home(value), getattr(value, "__qualname__", None)
+    if not module or own is None or "<" in own:
         raise RuntimeError(f"cannot pickle {value!r}, which the graph calls: it has no place")
-    if isinstance(value, type):
-        module = home(value)
     head, _, rest = own.partition(".")
     line = f"from {module} import {head} as {name}"
     return line if not rest else f"{line}\n{name} = {name}.{rest}"
