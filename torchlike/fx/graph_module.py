@@ -28,6 +28,8 @@ from torchlike.tensor import Tensor
 __all__ = ["GraphModule", "reduce_graph_module"]
 
 _numbers = itertools.count()
+#: The entry of ``meta`` whose attributes a deep copy has, too.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 #: Hooks that a copy has too.
 _KEPT_HOOKS_TEXT = """
 _state_dict_hooks _load_state_dict_pre_hooks _load_state_dict_post_hooks _forward_pre_hooks
@@ -370,6 +372,8 @@ class GraphModule(GraphHooks, Module):
         for name, value in vars(holder).items():
             if name not in vars(made) and not name.startswith("_"):
                 vars(made)[name] = value
+        for name, value in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
+            setattr(made, name, value)
         for hook in self._deepcopy_hooks:
             hook(made)
         return made
