@@ -208,7 +208,7 @@ def explain(modules: Mapping[str, ModuleType]) -> None:
     for name, module in modules.items():
         if (finder := _finder_of(name)) is not None:
             _explain_missing_names(module, finder.name_of(name))
-    shown_names.show(modules.values())
+    shown_names.show([m for n, m in modules.items() if _is_below(n, shown_names.PACKAGE)])
 
 
 def _explain_missing_names(module: ModuleType, alias: str) -> None:

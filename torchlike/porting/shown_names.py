@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
@@ -86,8 +86,8 @@ for _place, _all_ours in _THEIR_NAMES.items():
         _at, _, _name = _ours.partition(":")
         PLACES.setdefault(_at, {})[_name] = _place
 
-_OURS, _THEIRS = "torchlike", "torch"
-_BELOW = len(_OURS) + 1
+PACKAGE, _THEIRS = "torchlike", "torch"
+_BELOW = len(PACKAGE) + 1
 #: Packages that PyTorch does not have, or not as we do.
 _NOT_THEIRS = ("_compat", "_core", "_extensions", "_jit", "_ops", "_runtime", "interop", "porting")
 
@@ -121,9 +121,10 @@ _AS_PLACES = {
 _KINDS = (type, FunctionType, functools._lru_cache_wrapper)
 
 
-def show(modules: Iterable[ModuleType]) -> None:
+def show(modules: Sequence[ModuleType]) -> None:
     """Let the classes and functions among the names of modules say that they come from PyTorch."""
-    import_module(f"{_OURS}.{_FUNCTIONAL}")
+    if modules:
+        import_module(f"{PACKAGE}.{_FUNCTIONAL}")
     show = _Show()
     for module in modules:
         at = module.__name__.partition(".")[2]
@@ -143,12 +144,12 @@ class _Show:
         """Show the names of a module of ours, which is a place: those that stand there, those that
         the table says to be of there, and functions of other rooms that it exports."""
         exported = _exported(module)
-        here = f"{_OURS}.{at}".rstrip("."), f"{_OURS}.{own}".rstrip(".")
+        here = f"{PACKAGE}.{at}".rstrip("."), f"{PACKAGE}.{own}".rstrip(".")
         for x in list(module.__dict__.values()):
             if type(x) is FunctionType or isinstance(x, _KINDS):
                 if (said := x.__module__) in here:
                     self._show(x, said[_BELOW:], None)
-                elif type(said) is str and said.startswith(_OURS):
+                elif type(said) is str and said.startswith(PACKAGE):
                     other = said[_BELOW:]
                     if _place_said(other, x.__name__) == own:
                         self._show(x, other, None)
@@ -187,7 +188,7 @@ def _place_said(at: str, name: str) -> str | None:
 def _loaded(place: str, name: str) -> ModuleType | None:
     """Return the module that a place of PyTorch's is, if it is loaded, and let it be imported by
     its name there."""
-    module = sys.modules.get(f"{_OURS}.{place}".rstrip("."))
+    module = sys.modules.get(f"{PACKAGE}.{place}".rstrip("."))
     module = module or sys.modules.get(places.module_of(place) or "")
     if module is not None:
         sys.modules.setdefault(name, module)
