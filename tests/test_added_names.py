@@ -12,6 +12,8 @@ import torchlike as torch
 from torchlike._core.tape import NodeType
 from torchlike._higher_order_ops import scan, switch
 from torchlike.autograd.graph import node_creation_hook
+from torchlike.fx.experimental.const_fold import split_const_subgraphs
+from torchlike.fx.experimental.proxy_tensor import make_fx
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORDED = json.loads((GOLDEN / "added_names.json").read_text())
@@ -223,3 +225,34 @@ def test_sequences_on_a_mesh(world_of_one):
     assert torch.equal(made.full_tensor(), torch.linspace(0, 1, 5))
     made = tensor.logspace(0, 2, 3, 2.0, device_mesh=mesh, placements=placements)
     assert torch.equal(made.full_tensor(), torch.logspace(0, 2, 3, 2.0))
+
+
+def test_a_symbolic_number_tells_what_is_known_of_it():
+    told = []
+
+    def f(x):
+        n = x.shape[0]
+        numbers = n, n * 2 + 1, n / 4
+        told.extend((s.has_hint(), s.hint, s.constant) for s in numbers)
+        return x + n
+
+    graph = make_fx(f, tracing_mode="symbolic")(torch.ones(6))
+    assert told == [(True, 6, None), (True, 13, None), (True, 1.5, None)]
+    assert graph(torch.ones(3)).tolist() == [4, 4, 4]  # asking kept no guard
+
+
+def test_what_the_caller_calls_impure_stays_in_a_folded_graph():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            x * 3
+            return x + (self.w + 1)
+
+    def left(**how):
+        return [n.name for n in split_const_subgraphs(Model(), **how).graph.nodes]
+
+    assert "mul" not in left()
+    assert "mul" in left(is_impure_node=lambda n: n.is_impure() or n.name == "mul")

@@ -91,7 +91,6 @@ FLOORS = [
         "_compat.return_types",
         "_compat.help",
         "_compat.numa",
-        "_utils",
         "ops",
     },
     {"_jit.guards"},
@@ -102,6 +101,7 @@ FLOORS = [
     {"_higher_order_ops.control_flow"},
     {"nn"},
     {
+        "_utils",
         "amp",
         "distributed.algorithms.model_averaging",
         "distributed.optim",

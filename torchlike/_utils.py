@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from torchlike._core import devices, dtypes
 from torchlike._core.dispatch.registry import NAMESPACES
+from torchlike.serialization.rebuilding import _rebuild_parameter, _rebuild_tensor_v2  # noqa: F401
 from torchlike.tensor import Tensor
 
 

@@ -23,6 +23,7 @@ from torchlike._core.overrides import Result as _Result
 from torchlike._core.overrides import no_function as _no_function
 from torchlike._extensions.overrides import code_exchange as _code_exchange
 from torchlike._extensions.overrides import protocol as _protocol
+from torchlike._runtime.homes import home
 from torchlike.tensor import Tensor, not_converted
 
 __all__ = [
@@ -228,7 +229,7 @@ def _public() -> Iterator[tuple[Any, str, str, Any]]:
             if not space and name in _IN_FUNCTIONAL:
                 yield import_module("torchlike.functional"), "torch.functional", name, function
     for function in _code_exchange.of_rooms_above():
-        room = function.__module__.partition(".")[2]
+        room = home(function).partition(".")[2]
         if room in ("nn.init", "_compat.symbolic"):
             path = "nn.init" if room == "nn.init" else ""
             owner = _module(path)

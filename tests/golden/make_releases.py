@@ -150,6 +150,22 @@ def fused(t):
     return [[n.name for n in make.fuse_as_graphmodule(module, g, "fused")[1]] for g in groups]
 
 
+def folded(t):
+    """Return the nodes that are left where the caller does not fold a product in a child."""
+    graph = t.fx.Graph()
+    graph.output(graph.call_function(t.mul, (graph.placeholder("x"), 2)))
+    root = t.nn.Module()
+    root.w, root.child = t.nn.Parameter(t.ones(1)), t.fx.GraphModule(t.nn.Module(), graph)
+    graph = t.fx.Graph()
+    x = graph.placeholder("x")
+    inside = graph.call_module("child", (graph.get_attr("w"),))
+    graph.output(graph.call_function(t.add, (x, inside)))
+    split = part(t, "fx.experimental.const_fold").split_const_subgraphs(
+        t.fx.GraphModule(root, graph), lambda node: node.target is t.mul
+    )
+    return [node.op for node in split.graph.nodes]
+
+
 class Pair(typing.NamedTuple):
     a: int
     b: int
@@ -208,6 +224,7 @@ def probes(t):
             for how in ({}, {"tracing_mode": "fake"}, {"pre_dispatch": True})
         ],
         "fused modules take placeholders in order": fused(t),
+        "folding asks of nested nodes": folded(t),
         "unions are typing's": part(t, "fx").symbolic_trace(annotated).code,
         "pytree spells": said(lambda: part(t, "utils._pytree").treespec_dumps(pair_spec(t))),
         "cholesky and qr are gone": [

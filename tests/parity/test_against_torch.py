@@ -1,5 +1,6 @@
 """check_against_torch: the same function, with PyTorch where it names torchlike."""
 
+import functools
 import subprocess
 import sys
 import unittest
@@ -160,3 +161,12 @@ def test_under_the_alias():
         "else: raise SystemExit('not skipped')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@functools.wraps(F.relu)
+def tripled(x):
+    return F.relu(x) * 3
+
+
+def test_a_wrapper_with_the_name_of_a_function_of_torchs_is_followed():
+    check_against_torch(lambda x: tripled(x), X)

@@ -1,4 +1,4 @@
-"""Where ``import torch`` means torchlike, classes say so that libraries look up by their module."""
+"""Where ``import torch`` means torchlike, classes and functions say so by their module."""
 
 import importlib
 import importlib.util
@@ -9,7 +9,7 @@ import pytest
 
 import torchlike
 from torchlike._runtime.homes import home
-from torchlike.porting.shown_classes import PLACES
+from torchlike.porting.shown_names import PLACES
 
 _START = "import torchlike; torchlike.install_alias(); import torch\n"
 
@@ -74,17 +74,18 @@ def test_every_public_class_says_where_pytorch_has_it():
 
 def test_the_table_names_what_there_is():
     """Each place has classes of the module, and is another."""
-    for ours, place in PLACES.items():
-        at, _, name = ours.partition(":")
-        module = importlib.import_module(f"torchlike.{at}")
-        names = [name] if name else [n for n, c in vars(module).items() if _stands_in(c, module)]
-        there = vars(importlib.import_module(f"torchlike.{place}".rstrip(".")))
-        assert any(there.get(n) is getattr(module, n) for n in names), ours
-        assert at != place
+    for at, said in PLACES.items():
+        module = importlib.import_module(f"torchlike.{at}".rstrip("."))
+        for name, place in said.items():
+            names = [name] if name else [n for n, x in vars(module).items() if _is_of(x, module)]
+            there = importlib.import_module(f"torchlike.{place}".rstrip("."))
+            found = [n for n in names if getattr(there, n, None) is getattr(module, n)]
+            assert found, (at, name, place)
+            assert at != place or said[""] != place
 
 
-def _stands_in(cls, module):
-    return isinstance(cls, type) and home(cls) == module.__name__
+def _is_of(x, module):
+    return callable(x) and getattr(x, "__module__", None) == module.__name__
 
 
 def test_source_and_annotations_are_found_by_the_shown_module():
@@ -92,7 +93,64 @@ def test_source_and_annotations_are_found_by_the_shown_module():
         _START + "import inspect, typing\n"
         "print(inspect.getsource(torch.nn.Linear).partition('(')[0])\n"
         "print(typing.get_type_hints(torch.nn.Linear)['weight'] is torch.Tensor)\n"
-    ) == ["class Linear", "True"]
+        "print(inspect.getsource(torch.set_default_device).partition('(')[0])\n"
+        "hints = typing.get_type_hints(torch.nn.functional.cross_entropy)\n"
+        "print(hints['return'] is torch.Tensor)\n"
+    ) == ["class Linear", "True", "def set_default_device", "True"]
+
+
+def test_annotations_of_classes_that_say_another_module_are_read_in_their_own():
+    assert run(
+        "import torchlike, typing\n"
+        "before = dict(torchlike.optim.lr_scheduler.OneCycleLR.__annotations__)\n"
+        "torchlike.install_alias()\n"
+        "import torch\n"
+        "from torch.utils.data._utils.worker import WorkerInfo\n"
+        "classes = [torch.distributions.transforms.Transform, torch.jit.ScriptModule,\n"
+        "           torch.optim.lr_scheduler.OneCycleLR, WorkerInfo]\n"
+        "print([c.__name__ for c in classes if not typing.get_type_hints(c)])\n"
+        "torchlike.remove_alias()\n"
+        "print([c.__name__ for c in classes if not typing.get_type_hints(c)])\n"
+        "print(torchlike.optim.lr_scheduler.OneCycleLR.__annotations__ == before)\n"
+    ) == ["[]", "[]", "True"]
+
+
+def test_the_functions_say_torch_until_the_alias_is_removed():
+    names = (
+        "[torch.add, torch.einsum, torch.nn.functional.relu, torch.linalg.inv, torch.save,\n"
+        " torch.set_num_threads, torch.distributed.all_reduce, torch.utils.data.default_collate]"
+    )
+    found = run(
+        _START + "import functools, pickle\n"
+        f"functions = {names}\n"
+        "print([f.__module__ for f in functions])\n"
+        "print(all(pickle.loads(pickle.dumps(f)) is f for f in functions))\n"
+        "wrapped = functools.wraps(torch.relu)(lambda x: torch.relu(x))\n"
+        "print(wrapped.__module__, torch.install_alias.__module__)\n"
+        "torchlike.remove_alias()\n"
+        "print({f.__module__.partition('.')[0] for f in functions})\n"
+        "print(all(pickle.loads(pickle.dumps(f)) is f for f in functions))\n"
+    )
+    theirs = ["torch", "torch.functional", "torch.nn.functional", "torch.linalg"]
+    theirs += ["torch.serialization", "torch", "torch.distributed.distributed_c10d"]
+    theirs += ["torch.utils.data._utils.collate"]
+    alias = "torch torchlike.porting.torch_alias"
+    assert found == [f"{theirs}", "True", alias, "{'torchlike'}", "True"]
+
+
+def test_what_is_loaded_later_says_torch_too():
+    """By whatever import: the package's own ones do not name the alias."""
+    assert run(
+        _START + "import sys\n"
+        "print('torchlike.export' in sys.modules)\n"
+        "import torchlike.export\n"
+        "print(torch.export.ExportedProgram.__module__, torch.export.export.__module__)\n"
+        "torchlike.remove_alias()\n"
+        "import torchlike.onnx\n"
+        "print(torchlike.export.export.__module__, torchlike.onnx.export.__module__)\n"
+    ) == ["False", "torch.export.exported_program torch.export"] + [
+        "torchlike.export.program torchlike.onnx"
+    ]
 
 
 def test_graphs_distributions_and_whole_models_work_with_shown_classes():

@@ -93,7 +93,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "_refs.nn.functional": Functions("nn.functional"),
     "_refs.special": Functions("special"),
     "_prims_common": "ops._aten.prims_common",
-    "_tensor": {"Tensor": "tensor"},
+    "_tensor": {"Tensor": "tensor", "_rebuild_from_type_v2": "serialization.rebuilding"},
     "_tensor_str": "_compat.print_settings",
     "_vmap_internals": "func.older_vmap",
     "as_torch": "porting.as_torch",  # ours: documented under this name
@@ -107,6 +107,7 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "mtia": "_compat.devices.mtia",
     "numa": {},
     "numa.binding": "_compat.numa",
+    "profiler.profiler": "profiler.profile",
     "quantization": "ao.quantization",
     "return_types": "_compat.return_types",
     "storage": {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._runtime import printing
+from torchlike._runtime.printing import set_printoptions
 from torchlike.tensor import Tensor
 
-__all__ = ["PRINT_OPTS"]
+__all__ = ["PRINT_OPTS", "set_printoptions"]
 
 
 class _PrintSettings:

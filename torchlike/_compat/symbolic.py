@@ -23,13 +23,19 @@ symbolic_sizes: Any = LazyModule("torchlike._runtime.first_calls.symbolic_sizes"
 
 class SymNode:
     """What a symbolic number is: an expression in the symbols of ``shape_env``, and ``hint``, its
-    value for the sizes at hand. ``made`` is the function and the arguments that it is the result
-    of; None for a size of a tensor."""
+    value for the sizes at hand (None where there are none). ``made`` is the function and the
+    arguments that it is the result of; None for a size of a tensor."""
 
     __slots__ = ("expr", "hint", "made", "shape_env")
+    #: The number that it is for all sizes: such an expression is a plain number instead.
+    constant = None
 
     def __init__(self, expr: Any, shape_env: Any, hint: Any, made: Any = None) -> None:
         self.expr, self.shape_env, self.hint, self.made = expr, shape_env, hint, made
+
+    def has_hint(self) -> bool:
+        """Return whether its value for the sizes at hand is known."""
+        return self.hint is not None
 
     def __repr__(self) -> str:
         return str(self.expr)
@@ -50,6 +56,16 @@ class _Symbol:
                 "Use instead: int, float, bool."
             )
         self.node = node
+
+    @property
+    def hint(self) -> Any:
+        """The number for the sizes at hand; None where there are none. No guard is kept."""
+        return self.node.hint
+
+    @property
+    def constant(self) -> Any:
+        """The number that it is for all sizes; None, as such a result is a plain number."""
+        return self.node.constant
 
     def __repr__(self) -> str:
         return str(self.node.expr)
@@ -121,6 +137,10 @@ class _Symbol:
 class SymInt(_Symbol, SizeSymbol):
     """An int made of symbolic sizes."""
 
+    def has_hint(self) -> bool:
+        """Return whether the number for the sizes at hand is known."""
+        return self.node.has_hint()
+
     def __index__(self) -> int:
         """Return the number for the sizes at hand: from now on the graph is for those alone."""
         node = self.node
@@ -171,6 +191,10 @@ class SymInt(_Symbol, SizeSymbol):
 
 class SymFloat(_Symbol):
     """A float made of symbolic sizes. What asks for its number fixes the sizes."""
+
+    def has_hint(self) -> bool:
+        """Return whether the number for the sizes at hand is known."""
+        return self.node.has_hint()
 
     def __float__(self) -> float:
         """Return the number for the sizes at hand: from now on the graph is for those alone."""

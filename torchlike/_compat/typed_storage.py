@@ -46,6 +46,7 @@ class TypedStorage:
         wrap_storage: UntypedStorage | None = None,
         dtype: Any = None,
         device: Any = None,
+        _internal: bool = False,  # PyTorch warns of what is made without it
     ) -> None:
         #: The whole memory as a vector; a view of it.
         self._flat: Tensor

@@ -81,6 +81,10 @@ _TORCHSCRIPT = Gap(
     "there are no TorchScript graphs: torch.jit.script compiles by XLA",
     "torch.fx or torch.export",
 )
+_REDUCER = Gap(
+    "DistributedDataParallel averages gradients in the backward pass itself, without buckets",
+    "DistributedDataParallel.register_comm_hook, or no_sync",
+)
 _COUNTS = Gap("Python counts who has a storage", "sys.getrefcount, or weakref.finalize")
 _FLAT_NAMES = Gap(
     "a checkpoint keeps the names of its entries joined, not the dictionaries they came from",
@@ -285,6 +289,7 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": {"DistributedOptimizer": _PEERS},
     "distributed.checkpoint.format_utils": {"_EmptyStateDictLoadPlanner": _FLAT_NAMES},
+    "distributed.checkpoint.state_dict_loader": {"_load_state_dict": _FLAT_NAMES},
     "distributed._symmetric_memory": dict.fromkeys(
         ("empty", "enable_symm_mem_for_group", "get_symm_mem_workspace", "rendezvous"), _PEERS
     ),
@@ -292,6 +297,8 @@ GAPS: dict[str, dict[str, Gap]] = {
         **dict.fromkeys(("Graph", "ScriptObject"), _TORCHSCRIPT),
         "_storage_Use_Count": _COUNTS,
     },
+    "_C._distributed_c10d": {"Reducer": _REDUCER},
+    "jit": {"_get_trace_graph": _TORCHSCRIPT},
     "jit._recursive": {"concrete_type_store": _TORCHSCRIPT},
     "_dynamo.source": dict.fromkeys(
         ("AttrSource", "ConstantSource", "GetItemSource", "GlobalSource", "LocalSource"), _SYMBOLS
@@ -375,11 +382,11 @@ def raising(name: str, gap: Gap) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(said)
 
+    place = f"torchlike.{name}".rpartition(".")[0]
     if short[0].isupper():
-        place = f"torchlike.{name}".rpartition(".")[0]
         return type(short, (), {"__new__": function, "__doc__": doc, "__module__": place})
     function.__name__ = function.__qualname__ = short
-    function.__doc__ = doc
+    function.__doc__, function.__module__ = doc, place.removesuffix(".Tensor")
     return function
 
 

@@ -47,7 +47,7 @@ def check_broadcast_shapes(*shapes: tuple[int, ...]) -> None:
     """Refuse shapes that do not broadcast, as ``check_broadcast`` refuses operands."""
     for i, a in enumerate(shapes):
         for b in shapes[i + 1 :]:
-            if a == b:
+            if len(a) == len(b) and a == b:  # tuples ask of their items before their lengths
                 continue
             for d, (m, n) in enumerate(zip(reversed(a), reversed(b), strict=False)):
                 if m != n and m != 1 and n != 1:

@@ -1,45 +1,59 @@
-"""Classes that say they come from ``torch`` where that name means torchlike, and where they stand.
+"""Classes and functions that say they come from ``torch`` where that name means torchlike, and
+where they stand.
 
-Libraries look classes up by ``__module__``: autoray takes a tensor's library from it, Keras finds a
-DataLoader by it. Code that asks whether a class is torchlike's own asks `home`. Functions go on
-saying torchlike: graphs and `torch.overrides` print PyTorch's name anyway, and what is told by a
-function's module of PyTorch's differs from function to function (`torch`, `torch._C._nn`,
-`torch._C._linalg`). Files name them as PyTorch does (`place_of_function`).
+Libraries look them up by ``__module__``: autoray takes a tensor's library from it, Keras finds a
+DataLoader by it, and pickles name by it what they hold. Code that asks whether something is
+torchlike's own asks `home`.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ForwardRef
 
-from torchlike._runtime.patches.registry import Patch
-
-#: id of a class -> the module in which it stands. The classes live as long as the process.
-_HOMES: dict[int, str] = {}
-
-
-def home(cls: type) -> str:
-    """Return the module in which a class stands, whatever it says."""
-    return _HOMES.get(id(cls)) or str(cls.__module__)
+#: What says another module than its own, by id: itself, its own, and what it says. Tables of text,
+#: so that thousands of names are nothing for the garbage collector to go through.
+_shown: dict[int, Any] = {}
+_homes: dict[int, str] = {}
+_places: dict[int, str] = {}
+#: The annotations of classes that say a module with other names than their own's.
+_annotations: dict[int, dict[str, Any]] = {}
 
 
-def show(patch: Patch, cls: type, place: str) -> None:
-    """Let a class of torchlike's say that it comes from a module of PyTorch's, until the patch is
-    taken back."""
-    _HOMES.setdefault(id(cls), str(cls.__module__))
-    patch.replace(cls, "__module__", place)
+def home(x: Any) -> str:
+    """Return the module in which a class or function stands, whatever it says; "" of what says
+    none."""
+    return _homes.get(id(x)) or str(getattr(x, "__module__", None) or "")
 
 
-def place_of_function(function: Callable[..., Any]) -> str | None:
-    """Return the module of PyTorch's by which a file names a function of torchlike's beside classes
-    that say torch; None where ``torch`` means something else, or has no such function."""
-    ours = sys.modules.get("torchlike")
-    package, _, rest = str(function.__module__).partition(".")
-    if package != "torchlike" or ours is None or sys.modules.get("torch") is not ours:
-        return None
-    if rest.startswith(("_", "interop", "porting")):
-        return None
-    module = sys.modules.get(function.__module__)
-    found = vars(module).get(function.__qualname__) if module is not None else None
-    return f"torch.{rest}".rstrip(".") if found is function else None
+def show(x: Any, place: str) -> None:
+    """Let a class or function of torchlike's say that it comes from a module of PyTorch's."""
+    key = id(x)
+    _shown[key], _homes[key], _places[key] = x, x.__module__, place
+    if isinstance(x, type) and sys.modules.get(place) is not sys.modules.get(x.__module__):
+        said = inspect.get_annotations(x)
+        if said:
+            _annotations[key] = said
+            x.__annotations__ = {name: _read_at(x.__module__, kind) for name, kind in said.items()}
+    x.__module__ = place
+
+
+def _read_at(module: str, kind: Any) -> Any:
+    """Return an annotation that `typing.get_type_hints` reads with the names of a module."""
+    if isinstance(kind, ForwardRef) and kind.__forward_module__ is None:  # of a NamedTuple
+        kind = kind.__forward_arg__
+    if not isinstance(kind, str):
+        return kind
+    return ForwardRef(kind, is_argument=False, is_class=True, module=module)
+
+
+def hide() -> None:
+    """Let all say again where they stand, but for what somebody else has given another module."""
+    for key, x in _shown.items():
+        if x.__module__ == _places[key]:
+            x.__module__ = _homes[key]
+    for key, said in _annotations.items():
+        _shown[key].__annotations__ = said
+    for table in (_shown, _homes, _places, _annotations):
+        table.clear()

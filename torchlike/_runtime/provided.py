@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from torchlike._runtime.homes import home
+
 #: Everything that a lower room asks of one above.
 ALL: list[Provided | Signal] = []
 
@@ -42,7 +44,7 @@ class Provided:
     @property
     def providers(self) -> list[str]:
         """The rooms that provide it."""
-        return [self.function.__module__] if self.is_provided else []
+        return [home(self.function)] if self.is_provided else []
 
     def get(self) -> Callable[..., Any]:
         """Return the function that is provided."""
@@ -71,7 +73,7 @@ class Signal:
     @property
     def providers(self) -> list[str]:
         """The rooms whose functions are called."""
-        return [function.__module__ for function in self._functions]
+        return [home(function) for function in self._functions]
 
     def __call__(self, *args: object) -> None:
         for function in self._functions:

@@ -125,6 +125,12 @@ CHANGES = {
         "what the module takes comes in the order in which its nodes use it",
         "where it takes nothing but the graph's inputs, they come in the graph's order",
     ),
+    "folding asks of nested nodes": ReleaseChange(
+        "2.14",
+        ("fx.experimental.const_fold.split_const_subgraphs",),
+        "skip_folding_node_fn is asked of the graph's own nodes",
+        "it is asked of those of a child that is a GraphModule, too, which is folded as a whole",
+    ),
     "unions are typing's": ReleaseChange(
         "2.14",
         ("fx.Graph.python_code",),

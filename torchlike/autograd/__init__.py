@@ -25,6 +25,8 @@ from torchlike.autograd.saved import is_strict_in_place, set_strict_in_place
 from torchlike.autograd.saved_tensor import SavedTensor
 from torchlike.autograd.variable import Variable
 from torchlike.profiler import kineto_available
+from torchlike.profiler.profile import _disable_profiler as _disable_profiler
+from torchlike.profiler.profile import _profiler_enabled as _profiler_enabled
 
 __all__ = [
     "Function",

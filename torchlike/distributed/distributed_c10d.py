@@ -1,5 +1,6 @@
 """``torch.distributed.distributed_c10d``: where PyTorch keeps groups, collectives and stores."""
 
+from torchlike.distributed._groups_table import _pg_map  # noqa: F401
 from torchlike.distributed.collectives import *  # noqa: F403
 from torchlike.distributed.debugging import *  # noqa: F403
 from torchlike.distributed.file_stores import *  # noqa: F403

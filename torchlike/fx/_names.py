@@ -116,11 +116,10 @@ def is_ours(value: Any) -> bool:
             return True
     except TypeError:
         return False
-    kind = value if isinstance(value, type) else type(value)
     module = getattr(value, "__module__", None)
-    if module == kind.__module__:  # a class, or what asks its class
-        module = home(kind)
-    return isinstance(module, str) and module.partition(".")[0] == "torchlike"
+    if module == type(value).__module__:  # what asks its class
+        value = type(value)
+    return home(value).partition(".")[0] == "torchlike"
 
 
 def snake_case(name: str) -> str:

@@ -28,6 +28,8 @@ from torchlike.tensor import Tensor
 __all__ = ["GraphModule", "reduce_graph_module"]
 
 _numbers = itertools.count()
+#: The entry of ``meta`` whose attributes a deep copy has, too.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 #: Hooks that a copy has too.
 _KEPT_HOOKS_TEXT = """
 _state_dict_hooks _load_state_dict_pre_hooks _load_state_dict_post_hooks _forward_pre_hooks
@@ -64,11 +66,9 @@ def _import_of(name: str, value: Any) -> str:
         return _custom_builtins[name].import_str
     if value is torchlike:
         return "import torch"
-    module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if module is None or own is None or "<" in own:
+    module, own = home(value), getattr(value, "__qualname__", None)
+    if not module or own is None or "<" in own:
         raise RuntimeError(f"cannot pickle {value!r}, which the graph calls: it has no place")
-    if isinstance(value, type):
-        module = home(value)
     head, _, rest = own.partition(".")
     line = f"from {module} import {head} as {name}"
     return line if not rest else f"{line}\n{name} = {name}.{rest}"
@@ -372,6 +372,8 @@ class GraphModule(GraphHooks, Module):
         for name, value in vars(holder).items():
             if name not in vars(made) and not name.startswith("_"):
                 vars(made)[name] = value
+        for name, value in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
+            setattr(made, name, value)
         for hook in self._deepcopy_hooks:
             hook(made)
         return made

@@ -394,7 +394,7 @@ def _deprecated(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
         )
         return function(*args, **kwargs)
 
-    old.__name__ = name
+    old.__name__ = old.__qualname__ = name
     return old
 
 

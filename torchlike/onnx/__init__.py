@@ -23,11 +23,12 @@ from torchlike.export.dynamic_shapes import named_sizes
 from torchlike.onnx import axes
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
+from torchlike.onnx.data_types import TensorProtoDataType
 from torchlike.serialization.stablehlo.artifact import Unexportable
 from torchlike.serialization.stablehlo.loaded import state_of
 from torchlike.tensor import Tensor
 
-__all__ = ["ONNXProgram", "export", "is_in_onnx_export"]
+__all__ = ["ONNXProgram", "TensorProtoDataType", "export", "is_in_onnx_export"]
 
 #: Arguments of PyTorch's exporter that choose between ways it has and this one has not.
 _WITHOUT_EFFECT_TEXT = """

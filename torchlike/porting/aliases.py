@@ -12,7 +12,7 @@ import dis
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
@@ -20,9 +20,10 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from torchlike._runtime import homes
 from torchlike._runtime.frames import IMPORT_SYSTEM, innermost, module_of, package_of
 from torchlike._runtime.patches import in_processes
-from torchlike.porting import metadata, shown_classes
+from torchlike.porting import late, metadata, shown_names
 from torchlike.porting.hints import missing
 
 
@@ -44,7 +45,8 @@ class _AliasLoader(Loader):
         module = sys.modules[self.alias] = importlib.import_module(self.real)
         if "." not in self.real:  # libraries compare the root's name with "torch"
             in_processes.ALIAS.replace(module, "__name__", self.alias)
-        _explain_below(self.real, self.alias)
+        if "." not in self.alias:  # what is loaded later is explained when it has been
+            explain({n: m for n, m in sys.modules.items() if _is_below(n, self.real)})
         self._name_hidden(module)
 
     def get_code(self, fullname: str) -> CodeType | None:
@@ -72,8 +74,7 @@ class _AliasLoader(Loader):
             child = name.removeprefix(below)
             if child == name or "." in child or module.__dict__.get(child) is submodule:
                 continue
-            if sys.modules.setdefault(f"{self.alias}.{child}", submodule) is submodule:
-                _explain_below(name, f"{self.alias}.{child}")
+            sys.modules.setdefault(f"{self.alias}.{child}", submodule)
 
 
 class AliasFinder(MetaPathFinder):
@@ -93,9 +94,11 @@ class AliasFinder(MetaPathFinder):
 
     def real_name(self, name: str) -> str | None:
         """Return the target's name for ``name``, or None when ``name`` is not below the alias."""
-        if name == self.alias or name.startswith(self.alias + "."):
-            return self.target + name[len(self.alias) :]
-        return None
+        return self.target + name[len(self.alias) :] if _is_below(name, self.alias) else None
+
+    def name_of(self, real: str) -> str:
+        """Return the alias's name for a module of the target's."""
+        return self.alias + real[len(self.target) :]
 
     def remove(self) -> None:
         """Answer no more, and let go of the modules by the alias's names: what has imported them
@@ -109,7 +112,8 @@ class AliasFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         real = self.real_name(fullname)
         if real is None:
-            return None
+            is_watched = _finder_of(fullname) is self and self.alias in sys.modules
+            return late.watched(fullname, path, target, self, explain) if is_watched else None
         if self.for_programs and fullname == self.alias and (asking := _installed_importer()):
             if _only_asking(sys._getframe(1)):
                 return None
@@ -161,7 +165,18 @@ def install(
     finder = AliasFinder(alias, target, is_installed, for_programs)
     sys.meta_path.insert(0, finder)
     in_processes.ALIAS.note(finder.remove)
+    in_processes.ALIAS.note(homes.hide)
     return finder
+
+
+def _is_below(name: str, root: str) -> bool:
+    return name == root or name.startswith(root + ".")
+
+
+def _finder_of(real: str) -> AliasFinder | None:
+    """Return the finder of the alias that is closest to a module of torchlike's."""
+    finders = [f for f in sys.meta_path if isinstance(f, AliasFinder) and _is_below(real, f.target)]
+    return max(finders, key=lambda finder: len(finder.target), default=None)
 
 
 def _installed_importer() -> str | None:
@@ -187,13 +202,13 @@ def _only_asking(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
 
 
-def _explain_below(real: str, alias: str) -> None:
-    """Explain the names of a module and of all below it, and show their classes: ``torch.nn.x``
-    reaches modules that no import statement of the script has named."""
-    for name, loaded in list(sys.modules.items()):
-        if name == real or name.startswith(real + "."):
-            _explain_missing_names(loaded, alias + name[len(real) :])
-            shown_classes.show(loaded)
+def explain(modules: Mapping[str, ModuleType]) -> None:
+    """Explain what is missing in modules of torchlike's, and let their names say PyTorch's module:
+    ``torch.nn.x`` reaches modules that no import statement of the script has named."""
+    for name, module in modules.items():
+        if (finder := _finder_of(name)) is not None:
+            _explain_missing_names(module, finder.name_of(name))
+    shown_names.show([m for n, m in modules.items() if _is_below(n, shown_names.PACKAGE)])
 
 
 def _explain_missing_names(module: ModuleType, alias: str) -> None:
@@ -207,10 +222,7 @@ def _explain_missing_names(module: ModuleType, alias: str) -> None:
         if own is not None:
             # The message below says what is missing in the script's own terms.
             with contextlib.suppress(AttributeError):
-                found = own(name)
-                if found is sys.modules.get(f"{real}.{name}"):  # imported just now
-                    _explain_below(f"{real}.{name}", f"{alias}.{name}")
-                return found
+                return own(name)
         if name.startswith("__"):
             raise AttributeError(f"module {real!r} has no attribute {name!r}")
         message = missing(f"{alias}.{name}", dir(module))

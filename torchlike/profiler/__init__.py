@@ -4,6 +4,8 @@ Imports `_runtime` alone. Begin with ``profile.py``; ``recorded.py`` reads what 
 ``events.py`` shows it.
 """
 
+import sys
+
 from torchlike.profiler import itt
 from torchlike.profiler.profile import (
     ProfilerAction,
@@ -13,6 +15,9 @@ from torchlike.profiler.profile import (
     schedule,
     tensorboard_trace_handler,
 )
+
+#: PyTorch's name for the module of profiles, whose own name in this package is the class.
+profiler = sys.modules["torchlike.profiler.profile"]
 
 __all__ = [
     "ProfilerAction",

@@ -122,6 +122,26 @@ class record_function:
         return recorded
 
 
+def _default_schedule_fn(step: int) -> ProfilerAction:
+    """Return that each step is recorded."""
+    return ProfilerAction.RECORD
+
+
+#: The profile that records, of which JAX has one at a time.
+_recording: list[profile] = []
+
+
+def _profiler_enabled() -> bool:
+    """Return whether a profile records in this process."""
+    return bool(_recording)
+
+
+def _disable_profiler() -> None:
+    """End the recording, if a profile records."""
+    for one in list(_recording):
+        one.stop()
+
+
 class profile:
     """A profile of what runs inside, as a trace of JAX's profiler.
 
@@ -149,7 +169,7 @@ class profile:
         **_: Any,
     ) -> None:
         self.activities = set(activities or ())
-        self._schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self._schedule = schedule or _default_schedule_fn
         self.on_trace_ready = on_trace_ready
         self.step_num = 0
         self.current_action = ProfilerAction.NONE
@@ -188,6 +208,7 @@ class profile:
             self._folder = tempfile.mkdtemp(prefix="torchlike-profile-")
             jax.profiler.start_trace(self._folder, create_perfetto_trace=True)
             self._running = True
+            _recording.append(self)
 
     def _end(self) -> None:
         if not self._running:
@@ -195,6 +216,7 @@ class profile:
         pending.wait()
         jax.profiler.stop_trace()
         self._running = False
+        _recording.remove(self)
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
 

@@ -19,7 +19,7 @@ from torchlike._core.size import Size
 from torchlike._core.storage import Storage
 from torchlike._extensions.untyped_storage import UntypedStorage
 from torchlike._extensions.wrapped import Wrapped
-from torchlike._runtime import homes, whole_files
+from torchlike._runtime import whole_files
 from torchlike._runtime.mixed_operands import check_saved
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
@@ -86,10 +86,6 @@ class _ArchivePickler(_PythonPickler):
     def save_global(self, obj: Any, name: Any = None) -> None:
         """Write a class or function by its name. What has none is refused as Python's compiled
         pickler, which PyTorch uses, refuses it."""
-        if type(obj) is types.FunctionType and (place := homes.place_of_function(obj)) is not None:
-            self.save_global_name(_NamedGlobal(place, obj.__qualname__))
-            self.memoize(obj)
-            return
         try:
             super().save_global(obj, name)
         except pickle.PicklingError:

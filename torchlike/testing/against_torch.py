@@ -17,8 +17,9 @@ from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
 from torchlike._core.size import Size
 from torchlike._jit.call.function import JitFunction
-from torchlike._jit.capture.refusals import is_library
+from torchlike._jit.capture.refusals import is_library_function
 from torchlike._ops import functions
+from torchlike._runtime.homes import home
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.interop.leaves import is_tensor_or_module
 from torchlike.jit._optimized_module import OptimizedModule, uncompiled
@@ -223,10 +224,8 @@ class _Swap:
         if isinstance(x, types.MethodType):
             return types.MethodType(self.of(x.__func__), x.__self__)
         if _is_ours(x):
-            return self._named(x.__module__, x.__qualname__, x)
-        if isinstance(x, types.FunctionType) and not is_library(
-            x.__module__, x.__code__.co_filename
-        ):
+            return self._named(home(x), x.__qualname__, x)
+        if isinstance(x, types.FunctionType) and not is_library_function(x):
             return self._function(x)
         if isinstance(x, type) and any(_is_ours(base) for base in x.__mro__):
             return self._class(x)
@@ -316,9 +315,11 @@ class _Swap:
 
 def _is_ours(x: Any) -> bool:
     """Return whether an object is a function or class of torchlike."""
-    module = getattr(x, "__module__", None)
-    named = isinstance(module, str) and hasattr(x, "__qualname__")
-    return named and str(module).partition(".")[0] in ("torchlike", "torch")
+    if not hasattr(x, "__qualname__"):
+        return False
+    if isinstance(x, types.FunctionType) and not is_library_function(x):
+        return False
+    return home(x).partition(".")[0] in ("torchlike", "torch")
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 from torchlike._jit.call.function import JitFunction
-from torchlike._jit.capture.refusals import is_library
+from torchlike._jit.capture.refusals import is_library, is_library_function
 from torchlike._runtime.homes import home
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
@@ -103,7 +103,7 @@ def _inside(x: Any) -> list[tuple[str, Any]]:
     if isinstance(x, types.MethodType):
         return [("self", x.__self__), ("", x.__func__)]
     if isinstance(x, types.FunctionType):
-        return [] if is_library(x.__module__, x.__code__.co_filename) else _of_function(x)
+        return [] if is_library_function(x) else _of_function(x)
     if isinstance(x, dict):
         return [(f"[{k!r}]", v) for k, v in x.items()]
     if isinstance(x, (list, tuple)):

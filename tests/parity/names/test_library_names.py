@@ -1,7 +1,7 @@
 """The names of PyTorch's that two or more libraries use, and what becomes of each here.
 
-library_names.csv is made by ``python -m tools.library_names`` of 104 libraries as pip gives them;
-a name that is new here has its line changed.
+library_names.csv is made by ``python -m tools.library_names`` of 104 libraries as pip gives them,
+and again of 91; a name that is new here has its line changed.
 """
 
 import csv

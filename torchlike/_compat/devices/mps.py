@@ -22,13 +22,16 @@ def manual_seed(seed: int) -> None:
     """Do nothing: there is nothing to seed."""
 
 
-def without_backend(called: str, name: str) -> Callable[..., NoReturn]:
-    """Return a function that says that its backend is not there."""
+def without_backend(
+    called: str, name: str, place: str = "torchlike.mps"
+) -> Callable[..., NoReturn]:
+    """Return a function of a place that says that its backend is not there."""
 
     def function(*args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(f"Cannot execute {called}() without MPS backend.")
 
     function.__name__ = function.__qualname__ = name
+    function.__module__ = place
     function.__doc__ = "RuntimeError: there is no MPS backend."
     return function
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from torchlike._compat.help import signatures
 from torchlike._runtime.function_objects import first_of
+from torchlike._runtime.homes import home
 from torchlike._runtime.lazy import LazyModule
 
 _tomllib: Any = LazyModule("tomllib")
@@ -106,7 +107,7 @@ def example(function: Callable[..., Any]) -> str:
     """Return the example of an operation that has none at its definition; "" if there is none."""
     known = _examples()
     name = first_of(function).__name__
-    place = function.__module__.removeprefix("torchlike").lstrip(".")
+    place = home(function).removeprefix("torchlike").lstrip(".")
     found = known.get(f"{place}.{name}".lstrip(".")) or known.get(name, "")
     return "Example:\n" + textwrap.indent(found, "  ") if found else ""
 

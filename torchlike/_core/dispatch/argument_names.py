@@ -31,9 +31,7 @@ SYNONYMS = {
 _NAMED = {"dim", "dims", "keepdim"}
 
 
-def with_synonyms(
-    fn: Callable[..., Any], others: Mapping[str, str] | None = None
-) -> Callable[..., Any]:
+def with_synonyms(fn: Callable[..., Any], others: Mapping[str, str] = {}) -> Callable[..., Any]:
     """Decorate a Python function of tensors to take NumPy's names as well, and ``others`` (each for
     a name of its own).
 
@@ -42,7 +40,7 @@ def with_synonyms(
     """
     code = inspect.unwrap(fn).__code__
     own = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    known = dict(others or {})
+    known = {**{k: others[v] for k, v in SYNONYMS.items() if v in others}, **others}
     if not own.isdisjoint(_NAMED):
         numpys = {k: ours for k, ours in SYNONYMS.items() if k not in own and ours in own}
         known = {**numpys, **known}

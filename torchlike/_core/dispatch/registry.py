@@ -203,7 +203,7 @@ def composite(
         check_options(own, options, PublicOptions)
         _declare(own, namespaces, fn, options)
         plain = fn
-        fn = with_synonyms(_autocasting(fn, own), options.get("other_names"))
+        fn = with_synonyms(_autocasting(fn, own), options.get("other_names", {}))
         of_tensor = fn
         if options.get("only_self"):
             of_tensor = plain

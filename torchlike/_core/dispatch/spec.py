@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 from torchlike._core import modes
 from torchlike._core.dispatch.executable import Executable
 from torchlike._core.dispatch.schema import Schema
+from torchlike._runtime.homes import home
 from torchlike._runtime.provided import Provided
 from torchlike._runtime.short_rows import AsOneRow
 
@@ -307,9 +308,8 @@ class OpSpec:
             rule = functools.partial(_call_rule, self.from_output, statics)
         saved = None
         if self.kept_for is not None and pure is plain:
-            saved = tuple(
-                sorted({k for i in range(n) if mask >> i & 1 for k in self.kept_for(i, n)})
-            )
+            kept = {k for i in range(n) if mask >> i & 1 for k in self.kept_for(i, n)}
+            saved = tuple(sorted(kept))
         exe = Executable(
             self.grad_name,
             pure,
@@ -321,7 +321,7 @@ class OpSpec:
             identity_grad_for=self.identity_grad_for if mask and pure is plain else None,
             free=self.schema.scalar_operands,
             differentiable=self.differentiable,
-            library=self.fn.__module__.startswith("torchlike."),
+            library=home(self.fn).startswith("torchlike."),
             forward_as=AsOneRow if self.one_instruction else None,
         )
         exe.op = self.name

@@ -25,6 +25,7 @@ from torchlike._core.overrides import (
     start_dispatch,
     state,
 )
+from torchlike._runtime.homes import home
 
 if TYPE_CHECKING:
     from torchlike._extensions.overrides.python_signatures import Form
@@ -254,8 +255,7 @@ def name_of(public: Any) -> str:
     name = getattr(public, "__name__", None) or type(public).__name__
     if getattr(public, "__qualname__", "").startswith("Tensor."):
         return f"torch.Tensor.{name}"
-    module = getattr(public, "__module__", None) or "torch"
-    return f"{module.replace('torchlike', 'torch', 1)}.{name}"
+    return f"{(home(public) or 'torch').replace('torchlike', 'torch', 1)}.{name}"
 
 
 def push(mode: object) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from torchlike._core import dtypes, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.capture.refusals import is_library_class, is_library_module
+from torchlike._jit.capture.refusals import is_library_class, is_library_function
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import CellGuard, ValueGuard, same
 from torchlike._jit.guards.objects import StateGuard
@@ -300,8 +300,7 @@ class Effects:
         elif isinstance(value, tuple):
             self._all(value, label, depth)
         elif isinstance(value, types.FunctionType):
-            module = str(value.__module__)
-            if module == _AROUND or not is_library_module(module):
+            if value.__module__ == _AROUND or not is_library_function(value):
                 self._function(value, depth + 1)
         elif isinstance(value, Iterator):
             self._iterator(value, label, depth)

@@ -31,6 +31,7 @@ from torchlike._jit.capture.refusals import LIBRARIES, is_library, is_library_cl
 from torchlike._jit.guards.containers import EnvironmentGuard, EnvironmentVariableGuard
 from torchlike._jit.guards.guard import ValueGuard
 from torchlike._jit.guards.objects import StateGuard
+from torchlike._runtime.homes import home
 
 
 class SettingObserver(Protocol):
@@ -418,17 +419,12 @@ def _start_thread(observer: LibraryObserver, frame: Any, event: str, arg: Any) -
         return
     given = frame.f_locals
     thread = given.get("self")
-    work = (
-        given.get("fn")
-        or getattr(thread, "_target", None)
-        or (
-            getattr(thread, "function", None) or type(thread).run  # of a Timer
-        )
-    )
+    work = given.get("fn") or getattr(thread, "_target", None)
+    work = work or getattr(thread, "function", None) or type(thread).run  # function: of a Timer
     code = getattr(inspect.unwrap(work), "__code__", None)
     if code is None or "site-packages" in code.co_filename:
         return
-    if not is_library(getattr(work, "__module__", None), code.co_filename):
+    if not is_library(home(work), code.co_filename):
         at = frame
         while not observer.has_entered(at) and at.f_back is not None:
             at = at.f_back

@@ -66,6 +66,13 @@ def trace_counts() -> dict[Any, int]:
     return {} if chex is None else getattr(chex, "TRACE_COUNTER", {})
 
 
+def is_library_function(fn: types.FunctionType) -> bool:
+    """Return whether a function is a library's that is not looked into. A user's wrapper is not,
+    though `functools.wraps` has given it the module of what it wraps."""
+    stands_in, filename = fn.__globals__.get("__name__"), fn.__code__.co_filename
+    return is_library(home(fn), filename) and (stands_in is None or is_library(stands_in, filename))
+
+
 @functools.lru_cache(maxsize=4096)
 def is_library_module(name: str) -> bool:
     if name == "builtins" or name.partition(".")[0] in LIBRARIES:

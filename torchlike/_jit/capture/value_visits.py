@@ -30,6 +30,7 @@ from torchlike._jit.capture.refusals import (
     is_library,
     is_library_class,
     is_library_file,
+    is_library_function,
     is_library_module,
 )
 from torchlike._jit.capture.scalars import Number
@@ -135,7 +136,7 @@ class ValueVisits(Reached):
             self.guards[key] = NameGuard(owner, space, name, value, label)
 
     def _function(self, fn: types.FunctionType, label: str, depth: int) -> None:
-        if is_library(fn.__module__, fn.__code__.co_filename):
+        if is_library_function(fn):
             # A decorator's wrapper: what it holds may be the user's function.
             for cell in fn.__closure__ or ():
                 held = CellGuard(cell, label).value
@@ -178,7 +179,7 @@ class ValueVisits(Reached):
     def _cached(self, value: Any, label: str, depth: int) -> None:
         """Guard the results of a functools.lru_cache: what it remembers is handed out without
         entering the function."""
-        if is_library_module(str(value.__module__)):
+        if is_library_module(home(value)):
             return
         self.visit(value.__wrapped__, label, depth + 1)
         guard = CacheGuard(value, f"{label} (a result it remembered)")

@@ -134,7 +134,9 @@ def cholesky_op(input: Input, upper: Bool):
 _CHOLESKY_EX = named("linalg_cholesky_ex", "L info")
 
 
-@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
+@composite(
+    namespaces=("linalg",), method=False, autocast={"cpu": "float32"}, other_names={"input": "A"}
+)
 def cholesky_ex(
     A: Tensor, *, upper: Any = False, check_errors: Any = False, out: Any = None
 ) -> Any:
@@ -154,7 +156,7 @@ def _raise_cholesky(info: Tensor, name: str) -> None:
     )
 
 
-@composite("cholesky", namespaces=("linalg",), method=False)
+@composite("cholesky", namespaces=("linalg",), method=False, other_names={"input": "A"})
 def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor:
     """Return the lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError
     otherwise."""
@@ -288,13 +290,15 @@ def _lower(uplo: str) -> bool:
 _EIGH = named("linalg_eigh", "eigenvalues eigenvectors")
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, other_names={"input": "A"})
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """Return the eigenvalues (rising, real) and eigenvectors (columns) of Hermitian matrices."""
     return write_out(out, _EIGH(*eigh_op(A, _lower(UPLO))))
 
 
-@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
+@composite(
+    namespaces=("linalg",), method=False, autocast={"cpu": "float32"}, other_names={"input": "A"}
+)
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """Return the eigenvalues, rising, of Hermitian matrices."""
     return write_out(out, eigh_op(A, _lower(UPLO))[0])
@@ -345,14 +349,16 @@ def eig_op(input: Input):
 _EIG = named("linalg_eig", "eigenvalues eigenvectors")
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, other_names={"input": "A"})
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """Return the eigenvalues and eigenvectors (columns of norm 1) of square matrices, always
     complex. CPU."""
     return write_out(out, _EIG(*eig_op(A)))
 
 
-@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
+@composite(
+    namespaces=("linalg",), method=False, autocast={"cpu": "float32"}, other_names={"input": "A"}
+)
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
     """Return the eigenvalues of square matrices, always complex. CPU."""
     return write_out(out, eig_op(A)[0])
@@ -484,6 +490,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     namespaces=("linalg",),
     method=False,
     autocast={"cpu": "float32"},
+    other_names={"input": "A"},
 )
 def householder_product(A: Input, tau: Input):
     """Return the leading columns of the product of Householder reflectors."""

@@ -70,7 +70,7 @@ def _raise(info: Tensor) -> None:
     )
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, other_names={"input": "A"})
 def ldl_factor_ex(
     A: Tensor, *, hermitian: Any = False, check_errors: Any = False, out: Any = None
 ) -> Any:
@@ -81,7 +81,7 @@ def ldl_factor_ex(
     return write_out(out, found)
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, other_names={"input": "A"})
 def ldl_factor(A: Tensor, *, hermitian: Any = False, out: Any = None) -> Any:
     """Return the compact LDL factorization of symmetric (or Hermitian) matrices, and pivots.
 

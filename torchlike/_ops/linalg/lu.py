@@ -244,7 +244,7 @@ def linalg_lu_solve(
     return lu_solve_op(LU, pivots, B, left, adjoint, out=out)
 
 
-@composite()
+@composite(other_names={"input": "b"})
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """Compute ``linalg.lu_solve``."""
     return lu_solve_op(LU_data, LU_pivots, b, True, False, out=out)

@@ -44,7 +44,7 @@ def matrix_power_op(A: Input, n: Int):
     return A if n else jnp.broadcast_to(jnp.eye(A.shape[-1], dtype=bool), A.shape)
 
 
-@composite("matrix_power", namespaces=("", "linalg"))
+@composite("matrix_power", namespaces=("", "linalg"), other_names={"input": "A"})
 def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     """Return the ``n``-th power of square matrices; a negative n inverts.
 
@@ -61,7 +61,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     return write_out(out, matrix_power_op(A, power), cast=copied)
 
 
-@op(namespaces=("", "linalg"), residuals=True)
+@op(namespaces=("", "linalg"), residuals=True, other_names={"input": "A"})
 def matrix_exp(A: Input):
     """Return the matrix exponential of square matrices; in float32 for 16-bit ones."""
     if dtypes.is_half(A.dtype):

@@ -35,7 +35,13 @@ from torchlike._runtime.reference import error_of
 from torchlike.tensor import Tensor
 
 
-@composite("vector_norm", namespaces=("linalg",), method=False, autocast={"cuda": "float32"})
+@composite(
+    "vector_norm",
+    namespaces=("linalg",),
+    method=False,
+    autocast={"cuda": "float32"},
+    other_names={"input": "x"},
+)
 def linalg_vector_norm(
     x: Tensor,
     ord: Any = 2,
@@ -120,7 +126,7 @@ def nuclear_norm_op(input: Input, rows: Int, columns: Int, keepdim: Bool, dtype:
     return jnp.expand_dims(found, (rows, columns)) if keepdim else found
 
 
-@composite("matrix_norm", namespaces=("linalg",), method=False)
+@composite("matrix_norm", namespaces=("linalg",), method=False, other_names={"input": "A"})
 def linalg_matrix_norm(
     A: Tensor,
     ord: Any = "fro",
@@ -161,7 +167,7 @@ def linalg_matrix_norm(
     return matrix_norm_op(A, ord, rows, columns, keepdim, dtype, out=out)
 
 
-@composite("norm", namespaces=("linalg",), method=False)
+@composite("norm", namespaces=("linalg",), method=False, other_names={"input": "A"})
 def linalg_norm(
     A: Tensor,
     ord: Any = None,
@@ -258,7 +264,13 @@ def _require_square(A: Tensor, order: Any) -> None:
         )
 
 
-@composite("cond", namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
+@composite(
+    "cond",
+    namespaces=("linalg",),
+    method=False,
+    autocast={"cpu": "float32"},
+    other_names={"input": "A"},
+)
 def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """Return the condition number in a matrix norm: the ratio of singular values for None and ±2,
     ``norm(A) * norm(inv(A))`` otherwise; infinite for a singular matrix."""

@@ -216,7 +216,7 @@ def solve_triangular_op(A: Input, B: Input, upper: Bool, left: Bool, unitriangul
     )
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, other_names={"input": "A"})
 def solve_triangular(
     A: Tensor,
     B: Tensor,
@@ -352,7 +352,7 @@ def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> T
 # -- determinants ----------------------------------------------------------------------------------
 
 
-@op(namespaces=("", "linalg"), residuals=True)
+@op(namespaces=("", "linalg"), residuals=True, other_names={"input": "A"})
 def det(A: Input):
     """Return the determinant of square matrices."""
     require_matrix(A, "linalg.det", square=True)
@@ -486,7 +486,7 @@ def _tolerance(value: Any, like: Tensor) -> Tensor | None:
     return like.new_tensor(float(value), dtype=like.dtype.to_real())
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, other_names={"input": "A"})
 def pinv(
     A: Tensor,
     rcond: Any = None,
@@ -527,7 +527,7 @@ def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     return jnp.sum(s > cutoff, -1).astype(np.int64)
 
 
-@composite(namespaces=("linalg",), method=False)
+@composite(namespaces=("linalg",), method=False, other_names={"input": "A"})
 def matrix_rank(
     A: Tensor,
     tol: Any = None,
@@ -605,7 +605,7 @@ def _rcond(rcond: Any, driver: str, dtype: Any) -> float:
     return min(rcond, 1.0) * (1 - eps)  # what is at the tolerance counts, and the largest always
 
 
-@composite("lstsq", namespaces=("linalg",), method=False)
+@composite("lstsq", namespaces=("linalg",), method=False, other_names={"input": "A"})
 def linalg_lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
 ) -> Any:
@@ -642,7 +642,9 @@ def linalg_lstsq(
 # -- in several dimensions -------------------------------------------------------------------------
 
 
-@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
+@composite(
+    namespaces=("linalg",), method=False, autocast={"cpu": "float32"}, other_names={"input": "A"}
+)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """Return the inverse for tensordot over the first ``ind`` dimensions."""
     require_tensor(A, "linalg_tensorinv", "A")
@@ -658,7 +660,9 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     return write_out(out, inv(A.reshape(n, n)).reshape(tail + head), cast=True)
 
 
-@composite(namespaces=("linalg",), method=False, autocast={"cpu": "float32"})
+@composite(
+    namespaces=("linalg",), method=False, autocast={"cpu": "float32"}, other_names={"input": "A"}
+)
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """Return X with ``tensordot(A, X, X.ndim) == B``."""
     require_tensor(A, "linalg_tensorsolve")

@@ -8,15 +8,16 @@ from torchlike._runtime.patches.registry import DeclaredPatch
 ALIAS = DeclaredPatch(
     "torch-alias",
     "Finders in `sys.meta_path`, and modules named `torch....` in `sys.modules`: they are "
-    "torchlike's. `importlib.metadata` knows a distribution `torch`. Classes say that "
-    "they come from `torch...`",
+    "torchlike's. `importlib.metadata` knows a distribution `torch`. Classes and functions "
+    "say that they come from `torch...`",
     when="`import torchlike.as_torch`, `torchlike run`, the shim",
     why="programs that `import torch` run unchanged",
     files=(
         "porting/aliases.py",
         "porting/torch_alias.py",
         "porting/metadata.py",
-        "porting/shown_classes.py",
+        "porting/late.py",
+        "porting/shown_names.py",
         "porting/at_start/on_demand.py",
         "porting/at_start/sitecustomize.py",
         "porting/shim/stand_in.py",

@@ -15,6 +15,7 @@ from torchlike.distributed.checkpoint.state_dict import (
 )
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torchlike.distributed.fsdp._fully_shard import fully_shard
+from torchlike.distributed.fsdp._keys import rekeyed
 from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
 from torchlike.distributed.fsdp.api import (
     BackwardPrefetch,
@@ -38,6 +39,7 @@ from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
 from torchlike.nn.state import _IncompatibleKeys
 from torchlike.nn.utils.clip_grad import clip_grad_norm_
+from torchlike.optim.optimizer import Optimizer
 from torchlike.tensor import Tensor
 
 __all__ = [
@@ -281,6 +283,30 @@ class FullyShardedDataParallel(Module):
         return get_optimizer_state_dict(model, optim, options=options)
 
     full_optim_state_dict = optim_state_dict
+
+    @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict[str, Any],
+        optim_state_key_type: OptimStateKeyType,
+        model: Module,
+        optim_input: Any = None,
+        optim: Optimizer | None = None,
+    ) -> dict[str, Any]:
+        """Return an optimizer's state dict by names of parameters, or by their numbers.
+
+        Args:
+            optim_state_dict: what it is of, by the others.
+            optim_state_key_type: by which it is wanted; one that is by these is returned itself.
+            model: has the parameters by their names.
+            optim_input: what the optimizer was made of, groups or parameters. Without it and
+                ``optim`` these are the model's parameters.
+            optim: the optimizer.
+
+        Raises:
+            ValueError: the state has names and numbers, or ``optim_input`` is given beside
+                ``optim``.
+        """
+        return rekeyed(optim_state_dict, optim_state_key_type, model, optim_input, optim)
 
     @staticmethod
     def optim_state_dict_to_load(

@@ -131,3 +131,43 @@ def _merged(values: tuple[Any, ...], spec: Any) -> Any:
         if value is not values[0] and value != values[0]:
             raise AssertionError(f"Expected {values[0]}, got {value}")
     return values[0]
+
+
+def check_is_cut(
+    args: tuple[Any, ...], kwargs: dict[str, Any], target: Any, cut: dict[str, Any], n: int
+) -> None:
+    """Check a batch that the caller has cut into ``n``: ``cut`` has lists by names of arguments,
+    or None.
+
+    Raises:
+        ValueError: a part of the batch is given whole as well, or in another number of parts.
+        TypeError: what is given is no list, or its parts are no tuples or dictionaries.
+    """
+    if args:
+        raise ValueError(
+            "When using pre-split inputs, pass pre-split positional inputs through arg_mbs=... "
+            "instead of positional args."
+        )
+    if kwargs:
+        raise ValueError(
+            f"Unexpected keyword arguments with pre-split inputs: {', '.join(sorted(kwargs))}. "
+            "Pass pre-split keyword inputs through kwarg_mbs=..."
+        )
+    if target is not None:
+        raise ValueError(
+            "When using pre-split inputs, pass pre-split targets through target_mbs=... instead of "
+            "target=..."
+        )
+    for name, parts in cut.items():
+        if parts is None:
+            continue
+        if not isinstance(parts, list):
+            raise TypeError(f"{name} must be a list but got a {type(parts)}")
+        if len(parts) != n:
+            raise ValueError(f"Expecting {n} {name} but got {len(parts)}")
+    for name, kind in (("arg_mbs", tuple), ("kwarg_mbs", dict)):
+        for i, part in enumerate(cut[name] or ()):
+            if not isinstance(part, kind):
+                raise TypeError(
+                    f"{name} must be a list of {kind.__name__}s, but {name}[{i}] is a {type(part)}"
+                )

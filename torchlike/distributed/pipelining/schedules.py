@@ -11,6 +11,7 @@ from torchlike.autograd.grad_mode import is_grad_enabled
 from torchlike.distributed.pipelining import _orders
 from torchlike.distributed.pipelining._orders import Action
 from torchlike.distributed.pipelining.microbatch import (
+    check_is_cut,
     merge_chunks,
     split_args_kwargs_into_chunks,
     split_tensor,
@@ -66,6 +67,9 @@ class _PipelineSchedule:
         losses: list[Any] | None = None,
         return_outputs: bool = True,
         loss_kwargs: dict[str, Any] | None = None,
+        arg_mbs: list[tuple[Any, ...]] | None = None,
+        kwarg_mbs: list[dict[str, Any]] | None = None,
+        target_mbs: list[Any] | None = None,
         **kwargs: Any,
     ) -> Any:
         """Run a batch forward and backward: gradients are added to those of the parameters.
@@ -76,6 +80,10 @@ class _PipelineSchedule:
             losses: Is filled with the loss of each microbatch there.
             return_outputs: Whether the outputs are put together.
             loss_kwargs: More arguments of the loss.
+            arg_mbs: A batch that is cut already, in the place of ``args``: the positional arguments
+                of each microbatch.
+            kwarg_mbs: Its keyword arguments, in the place of ``kwargs``.
+            target_mbs: Its targets, in the place of ``target``.
             **kwargs: Keyword arguments of this rank's stages.
 
         Returns:
@@ -83,8 +91,9 @@ class _PipelineSchedule:
 
         Raises:
             RuntimeError: gradients are off, or a stage raised.
-            ValueError: the batch does not give as many microbatches.
-            TypeError: ``losses`` is no list, or a loss is to be computed without a target.
+            ValueError: the batch does not give as many microbatches, or is given whole and cut.
+            TypeError: ``losses`` is no list, or a loss is to be computed without a target; what
+                is cut is no list of tuples and dictionaries.
         """
         if self._has_backward and not is_grad_enabled():
             raise RuntimeError(
@@ -96,7 +105,10 @@ class _PipelineSchedule:
         for stage in self._stages:
             stage.has_backward = self._has_backward
             stage.clear_runtime_states()
-        found = self._run(self._inputs(args, kwargs), self._targets(target), loss_kwargs or {})
+        inputs, targets = self._microbatches(
+            args, kwargs, target, arg_mbs=arg_mbs, kwarg_mbs=kwarg_mbs, target_mbs=target_mbs
+        )
+        found = self._run(inputs, targets, loss_kwargs or {})
         for stage in self._stages:
             if self._has_backward:
                 stage.end_of_step(self._n_microbatches if self.scale_grads else 1)
@@ -108,14 +120,38 @@ class _PipelineSchedule:
         return None
 
     def eval(
-        self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        target: Any = None,
+        losses: list[Any] | None = None,
+        arg_mbs: list[tuple[Any, ...]] | None = None,
+        kwarg_mbs: list[dict[str, Any]] | None = None,
+        target_mbs: list[Any] | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Do ``step`` without backward."""
+        cut = {"arg_mbs": arg_mbs, "kwarg_mbs": kwarg_mbs, "target_mbs": target_mbs}
         before, self._has_backward = self._has_backward, False
         try:
-            return self.step(*args, target=target, losses=losses, **kwargs)
+            return self.step(*args, target=target, losses=losses, **cut, **kwargs)
         finally:
             self._has_backward = before
+
+    def _microbatches(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any, **cut: Any
+    ) -> tuple[tuple[list[Any], list[Any]], list[Any] | None]:
+        """Return the arguments and targets of the microbatches, of a batch that is whole, or
+        ``cut`` by the caller."""
+        if all(parts is None for parts in cut.values()):
+            inputs = self._inputs(args, kwargs)
+            return inputs, None if self._lacks(target) else split_tensor(
+                target, 0, self._n_microbatches
+            )
+        check_is_cut(args, kwargs, target, cut, self._n_microbatches)
+        arg_mbs, kwarg_mbs, targets = cut.values()
+        n = self._n_microbatches
+        inputs = arg_mbs or [()] * n, kwarg_mbs or [{}] * n
+        return inputs, None if self._lacks(targets) else targets
 
     def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         n = self._n_microbatches
@@ -127,15 +163,12 @@ class _PipelineSchedule:
                 raise ValueError(f"Expecting {n} {name} but got {len(parts)}")
         return cut
 
-    def _targets(self, target: Any) -> list[Any] | None:
+    def _lacks(self, target: Any) -> bool:
+        """Return whether there is no target; TypeError where the loss needs one."""
         last = any(s.is_last for s in self._stages)
-        if target is None:
-            if last and self._loss_fn is not None:
-                raise TypeError(
-                    "step(): there is a loss function, and no target= on the last stage"
-                )
-            return None
-        return split_tensor(target, 0, self._n_microbatches)
+        if target is None and last and self._loss_fn is not None:
+            raise TypeError("step(): there is a loss function, and no target= on the last stage")
+        return target is None
 
     def _run(
         self,

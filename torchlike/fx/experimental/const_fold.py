@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._runtime.reference import follows
 from torchlike.fx._symbolic_trace import symbolic_trace
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
@@ -78,10 +79,13 @@ def split_const_subgraphs(
     module: Module,
     skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
+    is_impure_node: Callable[[Node], bool] | None = None,
 ) -> FoldedGraphModule:
     """Return the module, traced unless it is a GraphModule, with its constant part split off.
 
-    ``skip_folding_node_fn`` says of which nodes results are not folded.
+    ``skip_folding_node_fn`` says of which nodes results are not folded. ``is_impure_node`` says
+    which nodes stay though nobody uses them (``Node.is_impure`` by default), where there is a
+    constant part.
     """
     traced = module if isinstance(module, GraphModule) else symbolic_trace(module)
     constant = _constant_nodes(traced, skip_folding_node_fn)
@@ -99,6 +103,7 @@ def split_const_subgraphs(
     folding.eliminate_dead_code()
     name = get_unique_attr_name_in_module(traced, "_FX_CONST_FOLDED_ATTRS")
     rest = _without(traced.graph, constant, used, name)
+    rest.eliminate_dead_code(is_impure_node)
     holder = Module()
     vars(holder).update(vars(traced))
     vars(holder)["_parameters"] = dict(traced._parameters)
@@ -114,10 +119,23 @@ def _constant_nodes(traced: GraphModule, skip: Callable[[Node], bool] | None) ->
             continue
         if any(n not in found for n in node.all_input_nodes):
             continue
-        if node.op != "get_attr" and ((skip is not None and skip(node)) or node.is_impure()):
+        skipped = skip is not None and (skip(node) or _skips_within(traced, node, skip))
+        if node.op != "get_attr" and (skipped or node.is_impure()):
             continue
         found[node] = None
     return found
+
+
+def _skips_within(owner: Module, node: Node, skip: Callable[[Node], bool]) -> bool:
+    """Return whether a node calls a child in whose graph a node is not to be folded."""
+    if node.op != "call_module" or not follows("folding asks of nested nodes"):
+        return False
+    child = owner.get_submodule(str(node.target))
+    return isinstance(child, GraphModule) and any(
+        skip(inner) or _skips_within(child, inner, skip)
+        for inner in child.graph.nodes
+        if inner.op not in ("placeholder", "output")
+    )
 
 
 def _copy(graph: Graph, copies: dict[Node, Node]) -> Graph:

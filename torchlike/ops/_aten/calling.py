@@ -13,6 +13,7 @@ from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions import autocast
 from torchlike._extensions.wrapped import NoMemory
 from torchlike._ops.aten import custom
+from torchlike._runtime.homes import home
 from torchlike.ops._aten import (
     arguments,
     composites,
@@ -102,7 +103,7 @@ def _name(public: Any) -> tuple[str, str]:
         return "Tensor", accessor
     if isinstance(public, FunctionType) and public in _methods():
         return "Tensor", _methods()[public]
-    space = (getattr(public, "__module__", "") or "").removeprefix("torchlike").lstrip(".")
+    space = home(public).removeprefix("torchlike").lstrip(".")
     return space, getattr(public, "__name__", "")
 
 

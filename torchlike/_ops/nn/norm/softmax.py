@@ -223,7 +223,7 @@ def pairwise_distance(
 # -- one-hot ---------------------------------------------------------------------------------------
 
 
-@composite(namespaces=_F, method=False)
+@composite(namespaces=_F, method=False, other_names={"input": "tensor"})
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Return int64 codes: 1 at each class, 0 elsewhere, in a new last dimension.
 
