@@ -133,16 +133,17 @@ class Tensor(StoredValues, PythonValues, metaclass=TensorMeta):
 
     @property
     def _geometry(self) -> Geometry:
-        return self._whole_geometry if self._view is None else self._view.geometry
+        view = self._view
+        return self._whole_geometry if view is None else view.geometry
 
     @property
     def _whole_geometry(self) -> Geometry:
         """That of the storage's array, which views start from."""
-        shape = self._storage.shape
-        strides = self._storage.strides
-        if strides is None:  # an array in row-major order, the usual case
+        storage = self._storage
+        shape = (storage.cell if storage.host is None else storage.host).shape
+        if storage.strides is None:  # an array in row-major order, the usual case
             return views.contiguous(shape)
-        return Geometry(shape, strides, self._storage.offset)
+        return Geometry(shape, storage.strides, storage.offset)
 
     @property
     def shape(self) -> Size:

@@ -68,11 +68,13 @@ def test_jax_gets_an_array_of_its_own():
     x = small(2, 2)
     array = x.jax()
     assert isinstance(array, jax.Array)
-    assert x.jax() is array
+    assert on_host(x)  # whoever asked whether it is a tracer computes on with NumPy's array
     assert (jnp.sin(array) + 1).shape == (2, 2)
     x.add_(1)
     assert array.tolist() == [[0, 1], [2, 3]]
     assert x.tolist() == [[1, 2], [3, 4]]
+    assert x[1].jax().tolist() == [3, 4]
+    assert on_host(x)
 
 
 # -- aliasing --------------------------------------------------------------------------------------
@@ -360,3 +362,50 @@ def test_a_jitted_function_is_compiled_once_for_both_kinds(compilations):
         x.jax()
         assert step(x, w).tolist() == expected
     assert not compilations
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def test_inference_keeps_small_parameters_on_the_host():
+    x, weight, base = small(1, 3), torch.ones(3), torch.ones(2, 3)
+    for t in (weight, base):
+        t._storage.concrete()
+        t.requires_grad_()
+    with torch.no_grad():
+        assert (x * weight).tolist() == [[0, 1, 2]]
+        assert on_host(weight)
+        row = base[1].requires_grad_()
+        assert (x + row).tolist() == [[1, 2, 3]]
+    assert base.shape == (2, 3)  # a view's part takes no cell's place
+    assert not on_host(base)
+    (x * weight).sum().backward()
+    assert weight.grad.tolist() == [0, 1, 2]
+    weight.data.add_(1)
+    assert (x * weight).tolist() == [[0, 2, 4]]
+
+
+# -- views -----------------------------------------------------------------------------------------
+
+
+VIEWS = {
+    "reshape": lambda x: x.view(3, 4),
+    "part": lambda x: x.view(3, 4)[1:],
+    "column": lambda x: x.view(3, 4)[:, 1],
+    "transposed": lambda x: x.view(3, 4).t(),
+    "sizes of 1": lambda x: x.view(1, 3, 4).transpose(0, 1),
+    "empty": lambda x: x.view(3, 4)[3:],
+    "of strides": lambda x: (x.view(3, 4).t() + 0).view(4, 3)[1],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_a_host_value_is_its_part_and_lays_out_results(name):
+    x = small(12)
+    view = VIEWS[name](x)
+    assert on_host(x)
+    with set_first_calls("compiled"):
+        expected = VIEWS[name](torch.tensor(x.tolist())) + 0
+    found = view + 0
+    assert found.tolist() == expected.tolist()
+    assert found.stride() == expected.stride()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from torchlike._runtime.first_calls.interpreter import function_of
+from torchlike._runtime.first_calls.interpreter import EvaluationPlan, function_of
 from torchlike._runtime.first_calls.rules import RULES, NoNumpyRule
 
 #: Of the largest finite number of the result: rounding in another order, or another polynomial.
@@ -682,3 +682,53 @@ def test_every_rule_was_tried():
     twins = {f"scatter_{kind}" for kind in ("add", "sub", "mul", "min", "max")}
     twins |= {f"scatter-{kind}" for kind in ("add", "sub", "mul", "min", "max")}
     assert set(RULES) - COVERED - elsewhere - twins == set()
+
+
+#: Operands and the axes that are reduced: rows below and above the size at which places are looked
+#: for, and at which OpenBLAS takes several threads; rows of one number, several axes, none last.
+REDUCED = [
+    ((7, 5), (1,)),
+    ((1, 1), (0, 1)),
+    ((32, 32), (1,)),
+    ((3, 40, 20), (2,)),
+    ((3, 40, 20), (1, 2)),
+    ((3, 40, 20), (1,)),
+    ((300, 40), (1,)),
+    ((2, 3000), (1,)),
+    ((9,), (0,)),
+]
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize(("shape", "axes"), REDUCED)
+def test_reductions_of_rows_and_of_others(shape, axes, keepdims) -> None:
+    x = floats(*shape)
+    x.flat[3 % x.size] = -0.0
+    for reduce in (jnp.sum, jnp.max, jnp.min, jnp.prod):
+        check(lambda v, f=reduce: f(v, axes, keepdims=keepdims), x)
+        check(lambda v, f=reduce: f(v.T.T + 0, axes, keepdims=keepdims), x.astype(np.float64))
+    with_nan = x.copy()
+    with_nan.flat[-1] = np.nan
+    for name in ("sum", "max", "min"):  # beside NumPy: XLA loses NaN in extrema of 9,216 and more
+        reduce = getattr(jnp, name)
+        closed = jax.make_jaxpr(lambda v, f=reduce: f(v, axes, keepdims=keepdims))(with_nan)
+        with np.errstate(all="ignore"):
+            (found,) = function_of(closed)(with_nan)
+        expected = getattr(np, name)(with_nan, axes, keepdims=keepdims)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+
+
+def test_a_reduction_keeps_dimensions_where_a_broadcast_would_put_them() -> None:
+    x = floats(6, 5)
+    closed = jax.make_jaxpr(lambda v: v - jnp.sum(v, 1, keepdims=True))(x)
+    assert len(EvaluationPlan(closed)) == 2
+    both = jax.make_jaxpr(lambda v: (jnp.sum(v, 1), v - jnp.sum(v, 1)[:, None]))(x)
+    check(lambda v: (jnp.sum(v, 1), v - jnp.sum(v, 1)[:, None]), x)
+    with np.errstate(all="ignore"):
+        assert [a.shape for a in function_of(both)(x)] == [(6,), (6, 5)]
+
+
+def test_rows_in_another_memory_order_are_reduced_alike() -> None:
+    x = np.asfortranarray(floats(40, 30))
+    for reduce in (jnp.sum, jnp.max):
+        check(lambda v, f=reduce: f(v, 1, keepdims=True), x)

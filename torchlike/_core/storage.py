@@ -65,6 +65,15 @@ def host_value(values: np.ndarray) -> Array:
     return device_array(values)
 
 
+def array_of_host_value(values: np.ndarray) -> jax.Array:
+    """Return a host value as a jax array, outside any capture."""
+    array = to_device(values)
+    if array.dtype != values.dtype:  # 64-bit types are off; this value has them already
+        with jax.enable_x64(True):
+            array = to_device(values)
+    return array
+
+
 class Storage:
     """A mutable cell around an array, with a version that each write raises."""
 
@@ -116,11 +125,7 @@ class Storage:
         if self.host is not None:
             return self._copied(device_array)
         if type(self.cell) is _ndarray:
-            array = to_device(self.cell)
-            if array.dtype != self.cell.dtype:  # 64-bit types are off; this value has them already
-                with jax.enable_x64(True):
-                    array = to_device(self.cell)
-            self.cell = array
+            self.cell = array_of_host_value(self.cell)
         return self.cell
 
     def _copied(self, make: Callable[[np.ndarray], _A]) -> _A:

@@ -18,7 +18,7 @@ from jax import core
 
 from torchlike._core import cells, dtypes, errors, layouts, modes, views
 from torchlike._core.cells import KINDS
-from torchlike._core.storage import Storage, device_array, host_value
+from torchlike._core.storage import Storage, array_of_host_value, device_array, host_value
 from torchlike._core.tensor_methods import TensorMethods
 from torchlike._core.views import View
 from torchlike._runtime import first_calls, late_checks
@@ -135,29 +135,36 @@ class StoredValues(TensorFields):
             part = self._host_view()
             return self._read() if part is None else host_value(np.array(part, order="C"))
         if view.cached_version != storage.version:
-            part = self._part_of(_in_memory_order(storage.cell, storage.strides))
+            part = self._part_of(storage.cell, storage.strides)
             if part is None:
                 return self._read()
-            view.cached, view.cached_version = (
-                part if part.flags.c_contiguous else part.copy(),
-                (storage.version),
-            )
+            view.cached = part if part.flags.c_contiguous else part.copy()
+            view.cached_version = storage.version
         return view.cached
 
-    def _part_of(self, cell: np.ndarray) -> np.ndarray | None:
-        """Return this view's part of a host value of its storage, in memory order; None where NumPy
-        cannot show it."""
+    def _part_of(
+        self, cell: np.ndarray, strides: tuple[int, ...] | None = None
+    ) -> np.ndarray | None:
+        """Return this view's part of a host value of its storage, which has these strides; None
+        where NumPy cannot show it."""
         view = self._view
         assert view is not None
-        for s in view.steps:
+        steps = view.steps
+        size, stride, offset = view.geometry
+        if len(steps) == 1 and type(steps[0]) is views.Reshape and strides is None:
+            return cell.reshape(size)
+        for s in steps:
             if not s.rearranges:
                 return None
-        size, stride, offset = view.geometry
         count = math.prod(size)
         if count > _MOST_SHOWN:
             return None
         if not count:  # NumPy refuses an offset behind the end of an empty buffer
             return np.empty(size, cell.dtype)
+        if strides is not None:
+            cell = _in_memory_order(cell, strides)
+        if view.is_row_major:
+            return cell.reshape(-1)[offset : offset + count].reshape(size)
         width = cell.itemsize
         return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
 
@@ -230,16 +237,19 @@ class StoredValues(TensorFields):
           >>> torch.ones(2).jax() + 1
           Array([2., 2.], dtype=float32)
         """
-        array, capture = self._read(), modes.current.capture
+        capture = modes.current.capture
+        if capture is None and type(self._storage.cell) is np.ndarray:
+            # The cell stays: code that asks whether a tensor holds a tracer computes on with it.
+            value = self._value_now()
+            return array_of_host_value(value) if type(value) is np.ndarray else value
+        array = self._read()
         if type(array) in KINDS:
             return array.as_jax()
         return array if capture is None else capture.traced(self._storage, array)
 
 
-def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.ndarray:
+def _in_memory_order(values: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
     """Return an array whose memory, row by row, is that of a storage with these strides."""
-    if strides is None:
-        return values
     return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")
 
 
@@ -294,7 +304,7 @@ def _read_only(value: Array) -> np.ndarray:
     return np.asarray(value)
 
 
-def _keep_read(storage: Storage, value: np.ndarray) -> None:
+def keep_read(storage: Storage, value: np.ndarray) -> None:
     """Keep a value that was read as the host value of its cell, where that may hold one."""
     cell = storage.cell
     if isinstance(cell, jax.Array) and not cell.committed and first_calls.takes(value):
@@ -340,7 +350,7 @@ class PythonValues(TensorFields):
         found = _read_only(self._value_now())
         # What is computed next of one number that was read (a loss), NumPy computes without XLA.
         if found.size == 1 and view is None and storage.version == 0 and storage.host is None:
-            _keep_read(storage, found)
+            keep_read(storage, found)
         return found
 
     @property

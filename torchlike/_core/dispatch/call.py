@@ -20,7 +20,12 @@ from torchlike._core.devices import CPU, accelerator_of
 from torchlike._core.dispatch import out as outputs
 from torchlike._core.dispatch.argument_names import warn_of_old_signature
 from torchlike._core.dispatch.executable import Executable
-from torchlike._core.dispatch.record import execute, execute_without_arrays, to_device
+from torchlike._core.dispatch.record import (
+    execute,
+    execute_without_arrays,
+    keep_on_host,
+    to_device,
+)
 from torchlike._core.dispatch.schema import Schema
 from torchlike._core.dispatch.spec import OpSpec, group
 from torchlike._core.overrides import TENSOR_TYPES
@@ -135,13 +140,13 @@ def dress(function: Any, spec: OpSpec, suffix: str) -> Function:
 
 def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, bool, Any]:
     """Return the arrays of the operands, the mask of those that require grad, whether the op's rule
-    of memory order has a say (an operand is a view or has its own order, or the rule is for all),
+    of memory order has a say (an operand has its own order, or the rule is for all),
     and the queue that records the call; without one, whether an array is a host value."""
     arrays: list[Argument] = []
     mask = 0
     bit = 1
     strided = spec.lays_out
-    watcher = modes.current.watcher
+    watcher, records = modes.current.watcher, modes.current.grad_enabled
     eager, on_host = (True, False) if watcher is None else (watcher.is_eager, watcher.defers)
     for a in operands:
         kind = type(a)
@@ -164,8 +169,9 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
                 if type(array) is _ndarray and not on_host:
                     on_host = True
                 arrays.append(array)
-                strided = True
-                if a.requires_grad:
+                if not a._view.is_row_major:
+                    strided = True
+                if records and a.requires_grad:
                     mask |= bit
         elif kind in NUMBERS and spec.number_mask & bit:
             arrays.append(a)
@@ -180,7 +186,8 @@ def run(
 ) -> Any:
     """Run an op on operands (tensors, numbers, None) and canonical statics."""
     arrays, mask, strided, on_host = gather_operands(spec, operands)
-    if mask and not (modes.current.grad_enabled and spec.differentiable):
+    infers = mask and not (modes.current.grad_enabled and spec.differentiable)
+    if infers:
         mask = 0
     if spec.check is not None:
         check_values(spec, arrays, statics, lengths)
@@ -199,6 +206,8 @@ def run(
                 if on_host:
                     to_device(arrays, operands)
                 out = exe.forward(*arrays) if not exe.is_large else _large(exe, arrays)
+            elif infers and on_host is True:
+                keep_on_host(arrays, operands)
             if type(out) is tuple:
                 result = tuple([wrap(o) for o in out])
             else:
@@ -230,7 +239,7 @@ def run_without_arrays(
         raise explain(error, name, arrays) from None
 
 
-def _large(exe: Executable, arrays: list[Any]) -> Any:
+def _large(exe: Executable, arrays: list[Argument]) -> Any:
     """Run the forward of an executable that has given a large result."""
     if modes.current.capture is not None:
         return exe.forward(*arrays)

@@ -410,6 +410,8 @@ class Schema:
         self.factors = tuple(i for i in range(n) if self.kinds[i].factor)
         self.has_sequence = any(k.sequence for k in self.kinds)
         self._required = [i for i in range(n) if self.defaults[i] is inspect.Parameter.empty]
+        #: The positions of arguments given by name, by how many stand before them and the names.
+        self._places: dict[tuple[int | str, ...], list[int]] = {}
         #: What to append to k positional arguments, for each k that may be completed that way.
         self.completion = {
             k: tuple(self.defaults[k:]) for k in range(len(self._required), self.positional + 1)
@@ -437,29 +439,37 @@ class Schema:
             else:
                 args = self._pack_varargs(args)
         n = len(args)
+        spelling = (n, *kwargs)
+        places = self._places.get(spelling)
+        if places is None:
+            places = self._places[spelling] = self._placed(n, kwargs)
         bound = [*args, *self.defaults[n:]]
-        named = 0
-        for key, value in kwargs.items():
+        for i, value in zip(places, kwargs.values(), strict=True):
+            bound[i] = value
+        if self.factors:
+            self._check_factors(bound)
+        return tuple(bound)
+
+    def _placed(self, n: int, names: Iterable[str]) -> list[int]:
+        """Return the positions of arguments given by name behind ``n`` by position. TypeError for
+        a name that is unknown or given twice, and where one that is required is missing."""
+        places: list[int] = []
+        for key in names:
             i = self.index.get(key)
             if i is None:
                 i = self.index.get(SYNONYMS.get(key, key))
             if i is None:
                 raise unknown_argument(self.op, key, self.names, self.defaults, self.positional)
-            if i < n or named >> i & 1:
+            if i < n or i in places:
                 raise TypeError(f"{self.op}() got multiple values for argument '{key}'")
-            named |= 1 << i
-            bound[i] = value
-        empty = inspect.Parameter.empty
-        for i in self._required:
-            if bound[i] is empty:
-                missing = [f'"{self.names[i]}"' for i in self._required if bound[i] is empty]
-                raise TypeError(
-                    f"{self.op}() missing {len(missing)} required positional arguments: "
-                    f"{', '.join(missing)}"
-                )
-        if self.factors:
-            self._check_factors(bound)
-        return tuple(bound)
+            places.append(i)
+        missing = [f'"{self.names[i]}"' for i in self._required if i >= n and i not in places]
+        if missing:
+            raise TypeError(
+                f"{self.op}() missing {len(missing)} required positional arguments: "
+                f"{', '.join(missing)}"
+            )
+        return places
 
     def _is_old(self, args: tuple[object, ...]) -> bool:
         """Return whether the one factor stands between two tensors, as in ``add(x, alpha, y)``."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 from torchlike._core.views.chains import (
     Steps,
     View,
+    first_view,
     read_chain,
     reader,
     reader_alone,

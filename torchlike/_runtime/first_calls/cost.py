@@ -34,7 +34,7 @@ _COMPILING_EQUATIONS = 75e6
 _FEW_CALLS = 30
 _LONGER = 4, 20
 #: Elements of an array that is not small.
-_LARGE = 1 << 13
+_LARGE = 1 << 14
 #: A signature is called this often by NumPy at most.
 _MOST_CALLS = 1000
 #: What NumPy takes for a step of a program that has run before; what the call of a compiled program

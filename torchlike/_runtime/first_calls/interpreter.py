@@ -18,6 +18,7 @@ import numpy as np
 from torchlike._runtime.first_calls.equations import SlotEquation, SlotEquations
 from torchlike._runtime.first_calls.rules import RULES, Equation, NoNumpyRule
 from torchlike._runtime.first_calls.rules.arithmetic import BROADCASTING
+from torchlike._runtime.first_calls.rules.registry import Method
 from torchlike._runtime.first_calls.rules.shapes import beside_ones
 
 Sizes = Mapping[str, int]
@@ -82,13 +83,14 @@ class EvaluationPlan:
         self._symbolic = symbolic
         self._inner: dict[int, EvaluationPlan] = {}
         self._knowing: dict[Any, EvaluationPlan] = {}
-        self._code: Any = None
+        #: The plan as code, by the methods that its steps are.
+        self._code: dict[tuple[str, ...], tuple[Callable[..., Any], list[Any]]] = {}
         flat = SlotEquations(closed, known)
         #: Values by slot, None where a call provides them.
         self._initial: list[Any] = flat.values
         self._inputs, self._outputs = flat.inputs, flat.outputs
         self._steps: list[_Step | _Open] = []
-        eqns = flat.needed()
+        eqns = _keeping_dimensions(flat.needed(), self._outputs)
         lazy = self._broadcast_later(eqns)
         same: dict[int, int] = {}
         for eqn in eqns:
@@ -147,14 +149,23 @@ class EvaluationPlan:
         return run
 
     def _as_code(self, steps: list[_Step]) -> Callable[..., list[Any]]:
-        if self._code is None:
-            self._code = self._written()
-        make, constants = self._code
-        return make(*[step.function for step in steps], *constants)
+        methods, given = [], []
+        for step in steps:
+            function = step.function
+            is_method = type(function) is Method
+            methods.append(function.name if is_method else "")
+            given.append(function.argument if is_method else function)
+        key = tuple(methods)
+        found = self._code.get(key)
+        if found is None:
+            found = self._code[key] = self._written(methods)
+        make, constants = found
+        return make(*given, *constants)
 
-    def _written(self) -> tuple[Callable[..., Any], list[Any]]:
+    def _written(self, methods: list[str]) -> tuple[Callable[..., Any], list[Any]]:
         """Write the plan as Python code: ``make(*functions of the steps, *constants)``, which plans
-        of one structure share. Return it and the constants."""
+        of one structure share; of a step that is a method, its argument. Return it and the
+        constants."""
         steps = [s.step if isinstance(s, _Open) else s for s in self._steps]
         inputs = [f"i{n}" for n in range(len(self._inputs))]
         names = {
@@ -173,12 +184,13 @@ class EvaluationPlan:
 
         lines, n_results = [], 0
         for i, step in enumerate(steps):
-            arguments = ", ".join(map(name, step.sources))
+            read = [name(k) for k in step.sources]
+            call = f"{read[0]}.{methods[i]}(f{i})" if methods[i] else f"f{i}({', '.join(read)})"
             for k in step.targets:
                 names[k] = f"r{n_results}"
                 n_results += 1
             targets = ", ".join([names[k] for k in step.targets])
-            lines.append(f"  {targets}{',' * step.is_many} = f{i}({arguments})")
+            lines.append(f"  {targets}{',' * step.is_many} = {call}")
             lines += [f"  {names[k]} = None" for k in step.dead]
         results = ", ".join(map(name, self._outputs))
         given = [*(f"f{i}" for i in range(len(steps))), *(f"c{i}" for i in range(len(constants)))]
@@ -316,6 +328,42 @@ def _unknown(*arrays: Any) -> Any:
     raise AssertionError("a step whose sizes are not known")
 
 
+def _keeping_dimensions(eqns: list[SlotEquation], outputs: list[int]) -> list[SlotEquation]:
+    """Return the equations with each reduction that only a ``broadcast_in_dim`` reads, which puts
+    sizes of 1 where it reduced, as one equation with that result."""
+    readers: dict[int, list[SlotEquation]] = {}
+    for eqn in eqns:
+        for k in eqn.sources:
+            readers.setdefault(k, []).append(eqn)
+    found, merged = [], set[int]()
+    for eqn in eqns:
+        if id(eqn) in merged:
+            continue
+        if eqn.name in _REDUCTIONS and eqn.targets[0] not in outputs:
+            read_by = readers.get(eqn.targets[0], [])
+            if len(read_by) == 1 and _restores(read_by[0], eqn):
+                merged.add(id(read_by[0]))
+                eqn = eqn._replace(targets=read_by[0].targets, results=read_by[0].results)
+        found.append(eqn)
+    return found
+
+
+_REDUCTIONS = frozenset(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min"))
+
+
+def _restores(eqn: SlotEquation, reduction: SlotEquation) -> bool:
+    """Return whether an equation puts sizes of 1 where a reduction of its operand reduced."""
+    if eqn.name != "broadcast_in_dim" or len(eqn.sources) > 1:
+        return False
+    axes, size = reduction.params["axes"], eqn.results[0].shape
+    kept = tuple(d for d in range(len(reduction.operands[0].shape)) if d not in axes)
+    return (
+        len(size) == len(kept) + len(axes)
+        and tuple(eqn.params["broadcast_dimensions"]) == kept
+        and all(type(size[d]) is int and size[d] == 1 for d in axes)
+    )
+
+
 def _is_of_last(eqn: SlotEquation) -> bool:
     """Return whether a broadcast operand has the last dimensions of the result: its readers need it
     in no other shape."""
@@ -324,8 +372,7 @@ def _is_of_last(eqn: SlotEquation) -> bool:
 
 
 def _reshaping(eqn: Equation) -> Callable[..., Any]:
-    sizes = beside_ones(eqn)
-    return lambda x: x.reshape(sizes)
+    return Method("reshape", beside_ones(eqn))
 
 
 def _bytes(avals: list[Any]) -> int:

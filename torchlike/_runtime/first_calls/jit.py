@@ -19,6 +19,7 @@ from torchlike._runtime.first_calls.program import (
     NUMBERS,
     InterpreterProgram,
     agree,
+    here,
     host,
     operands,
     signature,
@@ -28,13 +29,16 @@ from torchlike._runtime.first_calls.rules.control_flow import turns
 from torchlike._runtime.first_calls.settings import COMPILED, LEAST, settings, thread
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
+from torchlike._runtime.jax_private import arrays
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
 from torchlike._runtime.jax_private.tracing import TAKES_OVER, trace_state_clean
 from torchlike._runtime.provided import Provided
 
 log = logs.logger("first_calls")
 
-_ndarray = np.ndarray
+_ndarray, _array_type = np.ndarray, arrays.ArrayImpl
+#: What stands in a key of `by_numpy` behind a device array whose dtype is weak.
+_WEAK = "weak"
 _config: Any = jax.config  # gets its fields one by one
 
 #: ``defer(first_calls, args, starts)`` gives what stands for the results of a call that is put off,
@@ -531,6 +535,16 @@ def _describe(argument: Any, key: list[Any], values: list[Any], pending: list[in
     """Append what a program depends on in an argument, and its values; to ``pending`` where among
     these a device array is. False where the argument has no values."""
     kind = type(argument)
+    if kind is _array_type:
+        if id(argument.sharding) not in here and not host().has(argument.sharding):
+            return False
+        key.append(argument.shape)
+        key.append(argument.dtype)
+        if argument.weak_type:
+            key.append(_WEAK)
+        pending.append(len(values))
+        values.append(argument)
+        return True
     if kind is _ndarray:
         key.append(argument.shape)
         key.append(argument.dtype)
@@ -551,14 +565,6 @@ def _describe(argument: Any, key: list[Any], values: list[Any], pending: list[in
         return True
     if kind in NUMBERS:
         key.append(kind if argument != 1 else (kind,))
-        values.append(argument)
-        return True
-    there = host()
-    if kind is there.array_type:
-        if not there.has(argument.sharding):
-            return False
-        key.append((argument.shape, argument.dtype, argument.weak_type))
-        pending.append(len(values))
         values.append(argument)
         return True
     return False

@@ -25,6 +25,12 @@ NUMBERS = frozenset((bool, int, float, complex))
 MOST_DIMENSIONS = 64
 
 
+#: The shardings of arrays that were found on the host, by id: each program's results have their
+#: own. They are kept, so that an id means one of them.
+here: dict[int, Any] = {}
+_MOST_MET = 1024
+
+
 class Host:
     """The device that NumPy's results go to; JAX starts its backend when it is first asked for."""
 
@@ -36,24 +42,19 @@ class Host:
     def sharding(self) -> Any:
         return SingleDeviceSharding(self.device)
 
-    @functools.cached_property
-    def _met(self) -> Any:
-        """The sharding of the last array that was asked for and lies here: most have that one, and
-        others are compared by their parts."""
-        return self.sharding
-
     def has(self, sharding: Any) -> bool:
-        """Return whether an array of this sharding lies here, and nowhere else."""
-        if sharding is self._met:
+        """Return whether an array of this sharding lies here, and nowhere else. Its answer is found
+        in `here` from then on: to compare the parts of shardings takes 0.3 µs."""
+        if id(sharding) in here:
             return True
         if sharding != self.sharding:
             return False
-        self._met = sharding
+        if len(here) >= _MOST_MET:
+            here.clear()
+        here[id(sharding)] = sharding
         return True
 
-    @functools.cached_property
-    def array_type(self) -> type:
-        return arrays.ArrayImpl
+    array_type: type = arrays.ArrayImpl
 
     @functools.cached_property
     def is_default(self) -> bool:

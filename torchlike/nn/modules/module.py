@@ -46,7 +46,8 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-_TABLES = ("_parameters", "_buffers", "_modules")
+_SLOTS = ("_parameters", "_buffers")
+_TABLES = (*_SLOTS, "_modules")
 #: The hooks of all modules, as libraries read them that register parameters themselves.
 _global_parameter_registration_hooks = hooks.everywhere.on_parameter
 _global_buffer_registration_hooks = hooks.everywhere.on_buffer
@@ -156,7 +157,10 @@ class Module(StateDicts, Hooks, Conversions):
             or self._forward_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or hooks.everywhere.around_calls()
+            or _global_forward_pre_hooks
+            or _global_forward_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
         ):
             return hooks.call(self, forward, args, kwargs)
         return forward(*args, **kwargs)
@@ -235,13 +239,15 @@ class Module(StateDicts, Hooks, Conversions):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for table in _TABLES:
+        found = own.get("_modules")
+        if found is not None and name in found:
+            return found[name]
+        for table in _SLOTS:
             found = own.get(table)
             if found is not None and name in found:
-                if table != "_modules":
-                    capture = modes.current.capture
-                    if capture is not None:
-                        capture.slot_read(self, name)
+                capture = modes.current.capture
+                if capture is not None:
+                    capture.slot_read(self, name)
                 return found[name]
         if found is not None:
             modes.running_capture().enter_module(self)  # that there is none is seen

@@ -31,9 +31,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
         return without_memory._unsqueezed(errors.wrap_dim(index_of(dim), input.dim() + 1))
     d = errors.wrap_dim(index_of(dim), len(size) + 1)
     new = size[d] * stride[d] if d < len(size) else 1
-    return reshaped(
-        input, (*size[:d], 1, *size[d:]), (*stride[:d], new, *stride[d:]), "UnsqueezeBackward0"
-    )
+    kind = step(views.Reshape, (*size[:d], 1, *size[d:]), (*stride[:d], new, *stride[d:]))
+    return reshaped(input, kind, "UnsqueezeBackward0")
 
 
 @composite()
@@ -56,8 +55,8 @@ def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     else:
         named = {errors.wrap_dim(d, ndim) for d in shape_arguments((dim,))}
     keep = [d for d in range(ndim) if not (d in named and size[d] == 1)]
-    name = f"SqueezeBackward{squeeze_overload(dim)}"
-    return reshaped(input, tuple(size[d] for d in keep), tuple(stride[d] for d in keep), name)
+    kind = step(views.Reshape, tuple(size[d] for d in keep), tuple(stride[d] for d in keep))
+    return reshaped(input, kind, f"SqueezeBackward{squeeze_overload(dim)}")
 
 
 def squeeze_overload(dim: Any, *more: Any) -> int:

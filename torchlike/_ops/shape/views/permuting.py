@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from torchlike._core import errors, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import require_tensor
-from torchlike._core.views import step
+from torchlike._core.views import Step, step
 from torchlike._ops.shape.views.view_factory import make_view, one_argument, shape_arguments
 from torchlike.tensor import Tensor, add_method
 
@@ -56,13 +57,19 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
       torch.Size([4, 3, 2])
     """
     require_tensor(input, "transpose")
-    ndim = input.dim()
+    find = _swapping if type(dim0) is int is type(dim1) else _swapping.__wrapped__
+    return make_view(input, find(input.dim(), dim0, dim1), (), "TransposeBackward0")
+
+
+@functools.lru_cache(1024)
+def _swapping(ndim: int, dim0: int, dim1: int) -> Step:
+    """Return the step that swaps two dimensions of so many. IndexError for one out of range."""
     a, b = errors.wrap_dim(dim0, ndim), errors.wrap_dim(dim1, ndim)
     if not ndim:
-        return make_view(input, step(views.Alias), (), "TransposeBackward0")
+        return step(views.Alias)
     dims = list(range(ndim))
     dims[a], dims[b] = dims[b], dims[a]
-    return _permuted(input, tuple(dims), "TransposeBackward0")
+    return step(views.Permute, tuple(dims))
 
 
 @composite()

@@ -11,7 +11,9 @@ from typing import Any
 from torchlike._core import dtypes, errors, modes, views
 from torchlike._core.dispatch.registry import composite
 from torchlike._core.dispatch.schema import ints, require_tensor
-from torchlike._core.views import step
+from torchlike._core.size import Size
+from torchlike._core.storage import Unread
+from torchlike._core.views import Step, step
 from torchlike._ops.shape.views.view_factory import (
     make_view,
     on_unread,
@@ -46,37 +48,47 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     return shape
 
 
-def reshaped(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], name: str) -> Tensor:
-    """Return a view of the same elements in the same order, with a size and strides already
-    found."""
-    host = unread(t)
-    if host is not None:
-        return on_unread(host.reshape(size))
-    return make_view(t, step(views.Reshape, size, stride), (), name)
+def reshaped(t: Tensor, kind: Step, name: str) -> Tensor:
+    """Return a view of the same elements in the same order, by a `Reshape` already found."""
+    if type(t._storage) is Unread:
+        host = unread(t)
+        if host is not None:
+            return on_unread(host.reshape(kind.params[0]))
+    return make_view(t, kind, (), name)
 
 
-def _found(t: Tensor, wanted: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
-    """Return the shape of a view for which ``wanted`` asks, and its strides; None where those of
+def _found(t: Tensor, wanted: tuple[int, ...]) -> tuple[tuple[int, ...], Step | None]:
+    """Return the shape of a view for which ``wanted`` asks, and its step; None where the strides of
     the tensor do not allow it."""
     size, stride, _ = t._geometry
     # While a program is traced its sizes may be symbols, whose comparisons are noted each time.
-    find = _shape_and_strides if modes.current.capture is None else _shape_and_strides.__wrapped__
+    find = _shape_and_step if modes.current.capture is None else _shape_and_step.__wrapped__
     return find(size, stride, wanted)
 
 
 @functools.lru_cache(4096)
-def _shape_and_strides(
+def _shape_and_step(
     size: tuple[int, ...], stride: tuple[int, ...], wanted: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+) -> tuple[tuple[int, ...], Step | None]:
     new = infer_size(wanted, math.prod(size))
-    return new, views.view_strides(size, stride, new)
+    strides = views.view_strides(size, stride, new)
+    return new, None if strides is None else step(views.Reshape, new, strides)
+
+
+def _is_plain(shape: tuple[Any, ...]) -> bool:
+    """Return whether arguments are plain ints, more than one, as most are."""
+    return len(shape) > 1 and _INT.issuperset(map(type, shape))
+
+
+_INT = frozenset((int,))
+_SIZES = frozenset((Size, tuple))
 
 
 def view_or_none(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor | None:
     """Return the view of this (complete) shape, or None where strides do not allow it."""
     size, stride, _ = t._geometry
     new = views.view_strides(size, stride, shape)
-    return None if new is None else reshaped(t, shape, new, name)
+    return None if new is None else reshaped(t, step(views.Reshape, shape, new), name)
 
 
 @composite(namespaces=(), only_self=True)
@@ -92,13 +104,16 @@ def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Ten
       tensor([[1., 0., 0.],
               [0., 0., 0.]])
     """
+    if len(shape) == 1 and type(shape[0]) in _SIZES and len(shape[0]) > 1:
+        shape = tuple(shape[0])
     if dtype is not None or (len(shape) == 1 and dtypes.is_argument(shape[0])):
         return _view_dtype(input, dtypes.from_argument(dtype or shape[0]))
-    wanted = shape_arguments(shape if size is None else (size,), "view", "size")
-    new, strides = _found(input, wanted)
-    if strides is None:
+    if size is not None or not _is_plain(shape):
+        shape = shape_arguments(shape if size is None else (size,), "view", "size")
+    _, kind = _found(input, shape)
+    if kind is None:
         raise RuntimeError(errors.VIEW_INCOMPATIBLE)
-    return reshaped(input, new, strides, "ViewBackward0")
+    return reshaped(input, kind, "ViewBackward0")
 
 
 def _check_bits(
@@ -171,15 +186,18 @@ def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
       tensor([0, 3, 1, 4, 2, 5])
     """
     require_tensor(input, "reshape")
-    given = shape_arguments(
-        shape if shape and not kwargs else one_argument(shape, kwargs, "reshape", "shape"),
-        "reshape",
-        "shape",
-    )
-    new, strides = _found(input, given)
-    if strides is not None:
+    if len(shape) == 1 and type(shape[0]) in _SIZES and len(shape[0]) > 1:
+        shape = tuple(shape[0])
+    if kwargs or not _is_plain(shape):
+        shape = shape_arguments(
+            shape if shape and not kwargs else one_argument(shape, kwargs, "reshape", "shape"),
+            "reshape",
+            "shape",
+        )
+    new, kind = _found(input, shape)
+    if kind is not None:
         name = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
-        return reshaped(input, new, strides, name)
+        return reshaped(input, kind, name)
     found = view_or_none(input.clone(memory_format=None), new, "UnsafeViewBackward0")
     assert found is not None
     # A fresh copy: PyTorch's _unsafe_view is no view to the user. Its own history says whether

@@ -12,7 +12,7 @@ from torchlike._core.dispatch.schema import ints
 from torchlike._core.dispatch.view_history import node_of_parts, node_of_view
 from torchlike._core.storage import Unread
 from torchlike._core.tape import gradient_edge
-from torchlike._core.views import Select, Slice, Step, View, step
+from torchlike._core.views import Select, Slice, Step, first_view, step
 from torchlike.tensor import Tensor
 
 
@@ -33,11 +33,13 @@ def make_view(
     memory of its own gives what it has for the step (`TensorOfParts._stepped`).
     """
     chain = parent._view
-    if chain is None:
-        chain = View((), (), parent._geometry)
     t = object.__new__(Tensor)  # as `Tensor._on` does, without a call
+    t._storage = parent._storage
     try:
-        t._storage, t._view = parent._storage, chain.then(kind, dynamic)
+        if chain is None:
+            t._view = first_view(parent._whole_geometry, kind, dynamic)
+        else:
+            t._view = chain.then(kind, dynamic)
     except errors.NoGeometryError:
         without_memory: Any = parent
         return without_memory._stepped(kind, dynamic)
@@ -52,12 +54,12 @@ def make_view(
     if base is None:
         base = parent
     t._base = base
+    if base._history:
+        t._history = base._history
     if not modes.current.grad_enabled:
         t._made_by = "inference" if modes.current.inference else "no_grad"
-        t._history = base._history
         return t
     edge = gradient_edge(parent)
-    t._history = base._history
     t._made_by = name if multiple else parent._made_by
     if recorded and (edge is not None or parent.requires_grad):
         t._node = node_of_view(edge, parent, (kind,), dynamic, name)
@@ -68,10 +70,12 @@ def make_window(parent: Tensor, kind: Step, dynamic: tuple[int, ...]) -> Tensor:
     """Return a view that is written through and dropped where nothing is recorded: it has no place
     in the history of its parent."""
     chain = parent._view
-    if chain is None:
-        chain = View((), (), parent._geometry)
     t = object.__new__(Tensor)  # as `Tensor._on` does, without a call
-    t._storage, t._view = parent._storage, chain.then(kind, dynamic)
+    t._storage = parent._storage
+    if chain is None:
+        t._view = first_view(parent._whole_geometry, kind, dynamic)
+    else:
+        t._view = chain.then(kind, dynamic)
     if parent._inference:
         t._inference = True
     base = parent._base

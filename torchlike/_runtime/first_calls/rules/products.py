@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from torchlike._runtime import blas_threads
-from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule, rule, working
+from torchlike._runtime.first_calls.rules.registry import (
+    Equation,
+    Method,
+    NoNumpyRule,
+    rule,
+    working,
+)
 
 
 def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -36,18 +42,26 @@ def _dot_general(eqn: Equation) -> Callable[..., Any]:
     left = _as_matrices(a, wide, (*batch_a, *free_a, *summed_a), (*sizes, rows, length))
     right = _as_matrices(b, wide, (*batch_b, *summed_b, *free_b), (*sizes, length, columns))
     if shape == (*sizes, rows, columns) and wide == dtype:
+        if left is right is None:
+            return matmul
+        left, right = left or _itself, right or _itself
         return lambda x, y: matmul(left(x), right(y))
+    left, right = left or _itself, right or _itself
     return lambda x, y: matmul(left(x), right(y)).reshape(shape).astype(dtype, copy=False)
 
 
-def _as_matrices(aval: Any, dtype: np.dtype, order: Any, shape: Any) -> Callable[[Any], Any]:
-    """Return the function that converts an operand to matrices, its dimensions in this order; what
-    need not be done is left out."""
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _as_matrices(aval: Any, dtype: np.dtype, order: Any, shape: Any) -> Callable[[Any], Any] | None:
+    """Return the function that converts an operand to matrices, its dimensions in this order; None
+    where they are that as they are."""
     in_order = tuple(order) == tuple(range(len(order)))
     ordered = tuple(aval.shape[d] for d in order)
     if aval.dtype == dtype:
         if ordered == shape:
-            return (lambda x: x) if in_order else (lambda x: x.transpose(order))
+            return None if in_order else Method("transpose", order)
         if in_order:
-            return lambda x: x.reshape(shape)
+            return Method("reshape", shape)
     return lambda x: x.astype(dtype, copy=False).transpose(order).reshape(shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,40 +21,99 @@ from torchlike._runtime.first_calls.rules.registry import (
 
 
 def _reducing(ufunc: np.ufunc, identity: Callable[[Any], Any]) -> Rule:
+    """Return the rule of a reduction, whose result may keep the reduced dimensions with size 1
+    (`interpreter` has a broadcast to such sizes done by the reduction)."""
+
     def reduction(eqn: Equation) -> Callable[..., Any]:
         axes, dtype = tuple(eqn.params["axes"]), eqn.dtype
+        shape = eqn.operands[0].shape
+        keeps = len(eqn.shape) == len(shape) and len(axes) > 0
         extremum = ufunc in (np.maximum, np.minimum)
         if is_complex(dtype) and extremum:
             raise NoNumpyRule("extrema of complex numbers")
-        if math.prod(eqn.operands[0].shape) == 0:
+        if math.prod(shape) == 0:
             value = np.full(eqn.shape, identity(dtype), dtype)
             return lambda x: value
-        if extremum and dtype.kind in "fiu" and not is_half(dtype):
-            return _extrema(ufunc, axes, eqn.operands[0].shape)
+        rows = _RowReduction.of(axes, shape, eqn.shape)
+        if rows is not None and extremum and dtype.kind in "fiu" and not is_half(dtype):
+            return rows.extrema(ufunc)
+        plain = dtype in _BY_PRODUCT and eqn.operands[0].dtype == dtype
+        if rows is not None and ufunc is np.add and plain and rows.length <= _LONGEST_ROW:
+            return rows.sums(np.dtype(dtype))
+        reduce = ufunc.reduce
         if extremum or dtype == np.bool_:
-            return lambda x: ufunc.reduce(x, axis=axes)
+            return lambda x: reduce(x, axis=axes, keepdims=keeps)
         if is_half(dtype):
-            return lambda x: ufunc.reduce(x, axis=axes, dtype=np.float32).astype(dtype)
-        return lambda x: ufunc.reduce(x, axis=axes, dtype=dtype)
+            return lambda x: reduce(x, axis=axes, dtype=np.float32, keepdims=keeps).astype(dtype)
+        return lambda x: reduce(x, axis=axes, dtype=dtype, keepdims=keeps)
 
     return reduction
 
 
-def _extrema(ufunc: np.ufunc, axes: tuple[int, ...], shape: tuple[int, ...]) -> Callable[..., Any]:
-    """Return the reduction, of rows by ``reduceat``: NumPy's own takes 1.4 to 2.8 times as long for
-    rows of up to 512 numbers (32 of 32: 3.6 and 2.2 µs)."""
-    kept = len(shape) - len(axes)
-    if sorted(axes) != list(range(kept, len(shape))):
-        return lambda x: ufunc.reduce(x, axis=axes)
-    rows = shape[:kept]
-    starts = np.arange(0, math.prod(shape), math.prod(shape[kept:]))
+#: Sums of rows are products with ones, where rows are no longer: NumPy adds pairwise, which is the
+#: more exact for long ones.
+_BY_PRODUCT = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+_LONGEST_ROW = 1024
+#: Elements from which on OpenBLAS multiplies a matrix and a vector in several threads.
+_SEVERAL_THREADS = 2304 * 4
+#: Elements of the fewest for which a row's extremum is looked for by its place.
+_BY_PLACE = 256
 
-    def of_rows(x: Any) -> Any:
-        if not x.flags.c_contiguous:  # flat it would be a copy
-            return ufunc.reduce(x, axis=axes)
-        return ufunc.reduceat(x.reshape(-1), starts).reshape(rows)
 
-    return of_rows
+class _RowReduction(NamedTuple):
+    """A reduction over the last dimensions: of ``number`` rows, each of ``length`` numbers, which
+    lie behind one another in an array in row-major order."""
+
+    number: int
+    length: int
+    axes: tuple[int, ...]
+    #: Those of the operand and of the result.
+    shape: tuple[int, ...]
+    result: tuple[int, ...]
+
+    @classmethod
+    def of(cls, axes: tuple[int, ...], shape: Any, result: Any) -> _RowReduction | None:
+        """Return the rows over which the axes go; None where there are others behind them."""
+        kept = len(shape) - len(axes)
+        if sorted(axes) != list(range(kept, len(shape))) or not axes:
+            return None
+        number, length = math.prod(shape[:kept]), math.prod(shape[kept:])
+        return cls(number, length, axes, tuple(shape), tuple(result))
+
+    def sums(self, dtype: np.dtype) -> Callable[..., Any]:
+        """Return the sums of rows: of 32 rows of 32 numbers by a product in 0.35 µs, 1.3 by
+        NumPy's own; of 512 rows 1.4 and 10, by einsum 3.1."""
+        matrix, result = (self.number, self.length), self.result
+        if self.number * self.length >= _SEVERAL_THREADS:
+            if self.shape == matrix and len(result) == len(self.axes) == 1:
+                return lambda x: np.einsum("ij->i", x)
+            return lambda x: np.einsum("ij->i", x.reshape(matrix)).reshape(result)
+        ones = np.ones(self.length, dtype)
+        if self.shape == matrix and len(self.axes) == 1:
+            ones = np.ones((self.length, *result[1:]), dtype)  # in one column, where that is kept
+            return lambda x: x.dot(ones)
+        return lambda x: x.reshape(matrix).dot(ones).reshape(result)
+
+    def extrema(self, ufunc: np.ufunc) -> Callable[..., Any]:
+        """Return the extrema of rows. Of floats by their places: of 32 rows of 32 numbers in 1.5
+        µs, by ``reduceat`` in 2.2, which takes 15 for 256 rows of 64 and places 6.5, and by
+        NumPy's own in 3.5."""
+        matrix, axes, result = (self.number, self.length), self.axes, self.result
+        keeps = len(result) == len(self.shape)
+        starts = np.arange(0, self.number * self.length, self.length)
+        place = np.ndarray.argmax if ufunc is np.maximum else np.ndarray.argmin
+        by_place = self.number > 1 and self.number * self.length >= _BY_PLACE
+
+        def of_rows(x: Any) -> Any:
+            if not x.flags.c_contiguous:  # flat it would be a copy
+                return ufunc.reduce(x, axis=axes, keepdims=keeps)
+            if by_place and x.dtype.kind == "f":
+                at = place(x.reshape(matrix), 1)
+                at += starts
+                return x.take(at).reshape(result)
+            return ufunc.reduceat(x.reshape(-1), starts).reshape(result)
+
+        return of_rows
 
 
 def _all_bits(dtype: Any) -> Any:

@@ -45,6 +45,18 @@ class Equation(NamedTuple):
 
 Rule = Callable[[Equation], Callable[..., Any]]
 
+
+class Method(NamedTuple):
+    """A function that is a method of its operand with one constant argument: a plan's code calls it
+    in place."""
+
+    name: str
+    argument: Any
+
+    def __call__(self, x: Any) -> Any:
+        return getattr(x, self.name)(self.argument)
+
+
 RULES: dict[str, Rule] = {}
 
 

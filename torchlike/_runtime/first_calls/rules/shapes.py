@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._runtime.first_calls.rules.registry import Equation, NoNumpyRule, rule
+from torchlike._runtime.first_calls.rules.registry import Equation, Method, NoNumpyRule, rule
 
 
 def beside_ones(eqn: Equation) -> tuple[int, ...]:
@@ -25,7 +25,7 @@ def _broadcast_in_dim(eqn: Equation) -> Callable[..., Any]:
         raise NoNumpyRule("broadcast_in_dim with sizes that are values")
     shape, sizes = eqn.shape, beside_ones(eqn)
     if sizes == shape:
-        return lambda x: x.reshape(shape)
+        return Method("reshape", shape)
     if sizes == eqn.operands[0].shape:
         return lambda x: np.broadcast_to(x, shape)
     return lambda x: np.broadcast_to(x.reshape(sizes), shape)
@@ -38,13 +38,12 @@ def _reshape(eqn: Equation) -> Callable[..., Any]:
     order = eqn.params.get("dimensions") if "new_sizes" in eqn.params else None
     if order is not None:
         return lambda x: x.transpose(order).reshape(shape)
-    return lambda x: x.reshape(shape)
+    return Method("reshape", shape)
 
 
 @rule("transpose")
 def _transpose(eqn: Equation) -> Callable[..., Any]:
-    order = eqn.params["permutation"]
-    return lambda x: x.transpose(order)
+    return Method("transpose", eqn.params["permutation"])
 
 
 @rule("slice")
