@@ -17,6 +17,7 @@ from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
 from torchlike._runtime import logs
 from torchlike._runtime.device_memory import out_of_memory
+from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.first_calls.statistics import CompiledPiece, compiled_pieces
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
@@ -81,8 +82,9 @@ class DeferredPiece:
 
     @property
     def is_small(self) -> bool:
-        """Whether it takes a few calls on little data."""
-        return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < 1 << 16
+        """Whether it takes a few calls on little data, as an accelerator has it."""
+        most = 1 << 16 if host().is_default else 1 << 26
+        return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < most
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -194,14 +196,15 @@ class DeferredPiece:
                 found.add(i)
         return found
 
-    def jitted(self, inputs: list[Any]) -> Any:
-        """Return the piece as one jitted function of inputs such as these."""
+    def jitted(self, inputs: list[Any], **options: Any) -> Any:
+        """Return the piece as one jitted function of inputs such as these, with options of
+        ``jax.jit``."""
         assert self._donated is not None
         if self.record is None:
             self.record = CompiledPiece(tuple([c.form.name for c in self._calls]), self.runs)
             compiled_pieces.append(self.record)
         self._donated = self._usable(self._donated, inputs)
-        return jax.jit(self._whole, donate_argnums=tuple(sorted(self._donated)))
+        return jax.jit(self._whole, donate_argnums=tuple(sorted(self._donated)), **options)
 
     def _whole(self, *inputs: Any) -> list[Any]:
         values: dict[int, Any] = {}
