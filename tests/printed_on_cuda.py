@@ -123,6 +123,14 @@ PUBLISHED = [
         "notes on PyTorch, cell 105",
     ),
     Printed(
+        "rand 1 x 5, second",
+        42,
+        _rand(1, 5),
+        "0.9877 0.1289 0.5621 0.5221 0.7445",
+        "being-aerys/Deep_Learning_Marathon_with_PyTorch, the first notebook",
+        skip=4,
+    ),
+    Printed(
         "Linear(1, 1)",
         42,
         _linear,

@@ -66,6 +66,42 @@ for turn in range(24):
         x = x.sin() if turn >> bit & 1 else x.cos()
     x.sum().item()
 found["variants"] = len(compiled) - before
+
+
+class Words(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(7, 4)
+        layer = torch.nn.TransformerEncoderLayer(4, 2, 8, 0.5)  # dropout of transposed memory
+        self.body = torch.nn.TransformerEncoder(layer, 2)  # of copies, whose weights are equal
+
+    def forward(self, x):
+        x = self.body(self.embed(x))
+        return x * torch.rand(x.shape[:1], device=x.device)[:, None, None]
+
+def words():
+    torch.manual_seed(0)
+    model = Words().to("cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+    text = torch.randint(7, (2, 6)).to("cuda")
+    losses, before = [], len(compiled)
+    for _ in range(3):
+        optimizer.zero_grad()
+        out = model(text[:, :-1])  # a view of an array, read first
+        loss = out.square().mean() + text[:, 1:].float().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, len(compiled) - before
+
+found["words"] = words()
+with torch.deferred(False):
+    found["words at once"] = words()
+# Weights of one size share a program: each draw is a piece of its own.
+before = len(compiled)
+torch.set_default_device("cuda")
+torch.nn.Sequential(*[torch.nn.Linear(6, 6) for _ in range(3)])[2].bias.sum().item()
+found["made"] = len(compiled) - before
 print(json.dumps(found))
 """
 
@@ -102,6 +138,16 @@ def test_chains_that_all_differ_are_not_all_compiled(found):
     assert found["variants"] <= 8 + 8
 
 
+def test_a_step_that_slices_and_draws_is_one_program(found):
+    losses, compiled = found["words"]
+    assert losses == pytest.approx(found["words at once"][0], rel=1e-5)
+    assert compiled == 2  # indices are looked at before they are used: one for their slice
+
+
+def test_weights_of_one_size_share_a_program(found):
+    assert found["made"] == 3  # weights, biases, the sum
+
+
 class _Piece:
     kind, line = ("sin", "cos"), "train.py:3"
 
@@ -111,7 +157,7 @@ class _Piece:
     def new_calls(self):
         return self.new
 
-    def jitted(self, inputs):
+    def jitted(self, inputs, **options):
         time.sleep(self.seconds)
         return jax.jit(lambda: 1)
 

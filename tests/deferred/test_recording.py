@@ -515,3 +515,29 @@ def test_a_new_thread_may_record_from_its_first_call_on(monkeypatch):
     thread.start()
     thread.join()
     assert found == [True]
+
+
+def test_results_take_the_memory_of_what_they_replace(compiling, monkeypatch):
+    made, jitted = [], pieces.DeferredPiece.jitted
+
+    def noted(piece, inputs, **options):
+        program = jitted(piece, inputs, **options)
+        made.append((piece, program, [np.array(x) for x in inputs]))
+        return program
+
+    monkeypatch.setattr(pieces.DeferredPiece, "jitted", noted)
+    first, second = [
+        torch.nn.Parameter(wrap(jax.device_put(np.full(4, x, np.float32)))) for x in (0, 9)
+    ]
+    optimizer = torch.optim.SGD([first, second], lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (second * 2 + first).sum().backward()  # the one that is updated last is met first
+        optimizer.step()
+    np.testing.assert_allclose(first.tolist(), [-0.3] * 4, rtol=1e-6)
+    np.testing.assert_allclose(second.tolist(), [8.4] * 4, rtol=1e-6)
+    piece, program, inputs = made[-1]
+    before = [inputs[i] for i in sorted(piece._donated)]
+    after = program(*inputs)[: len(before)]  # JAX pairs them in this order
+    assert [float(x[0]) for x in before] == [9.0, 0.0]
+    assert [float(x[0]) for x in after] == pytest.approx([8.8, -0.1])

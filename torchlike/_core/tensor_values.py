@@ -115,6 +115,9 @@ class StoredValues(TensorFields):
             read = views.reader_alone(view.steps)
             if type(storage.cell) in KINDS:
                 return cells.apply(read, storage.cell, *view.dynamic)
+            if modes.current.watcher is not None and modes.current.watcher.defers_reads:
+                out = first_calls.call(read, storage.concrete(), *view.dynamic)
+                return device_array(out) if type(out) is np.ndarray else out
             try:
                 view.cached = read(storage.concrete(), *view.dynamic)
             except jax.errors.JaxRuntimeError as error:
@@ -130,9 +133,8 @@ class StoredValues(TensorFields):
         if view is None:
             return storage.value()
         if type(storage.cell) is not np.ndarray or modes.current.capture is not None:
-            if storage.host is None or modes.current.capture is not None:
-                return self._read()
-            part = self._host_view()
+            is_here = storage.host is not None and modes.current.capture is None
+            part = self._host_view() if is_here else None
             return self._read() if part is None else host_value(np.array(part, order="C"))
         if view.cached_version != storage.version:
             part = self._part_of(storage.cell, storage.strides)

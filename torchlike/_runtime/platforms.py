@@ -90,6 +90,12 @@ def cpu_is_default() -> bool:
     return only_cpu() or is_cpu(jax.local_devices()[0])
 
 
+def default_device() -> Any:
+    """Return the device, one of JAX's, where it computes what no operand has a place for."""
+    config: Any = jax.config  # gets its fields one by one
+    return config.jax_default_device or jax.local_devices()[0]
+
+
 @functools.cache
 def cpu_device() -> Any:
     """Return the CPU, as JAX's device of this process; starts its backend."""

@@ -619,7 +619,7 @@ def ones(shape: tuple[int, ...], dtype: Any) -> jax.Array:
     if shape == () and modes.current.capture is None:
         found = _ones.get(dtype)
         if found is None:
-            found = jax.numpy.ones((), dtype)
+            found = jax.device_put(np.ones((), dtype))  # which compiles nothing
             if not isinstance(found, core.Tracer):  # in a function of the user's that JAX traces
                 _ones[dtype] = found
         return found

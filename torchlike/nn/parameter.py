@@ -8,11 +8,12 @@ import jax
 import numpy as np
 
 from torchlike._core import errors, modes
+from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.overrides import TENSOR_TYPES, has_function, no_function
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.wrap_result import finish
-from torchlike.tensor import FIELDS, Tensor
+from torchlike.tensor import FIELDS, Tensor, wrap
 
 
 def _empty() -> Tensor:
@@ -108,6 +109,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             copied = clone(self.data)
             if self._storage.is_placed:
                 copied._storage = self._storage.alike(copied._read())
+            elif not self.is_cpu:
+                # Two cells may hold one array; but of parameters that do, a first step's program is
+                # another than later ones'.
+                copied = wrap(array_to_device(copied._read(), self.device))
             memo[id(self)] = type(self)(copied, self.requires_grad)
         return memo[id(self)]
 

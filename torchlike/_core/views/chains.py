@@ -130,13 +130,13 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
 
 
 @functools.cache
-def reader(steps: Steps) -> Callable[..., jax.Array]:
+def reader(steps: Steps) -> first_calls.CompiledForm:
     """Return ``read_chain`` compiled: ``reader(steps)(x, *dynamic)``."""
     return _of_steps(lambda steps: functools.partial(read_chain, steps), steps, "view")
 
 
 @functools.cache
-def reader_alone(steps: Steps) -> Callable[..., jax.Array]:
+def reader_alone(steps: Steps) -> first_calls.CompiledForm:
     """Return ``reader`` as a program of its own rather than a part of one."""
     is_transposition = [type(s) for s in steps] == [Permute] and steps[0].params[0] == (1, 0)
     if is_transposition and not xla_flags.has_tiles() and targets.runs_on_cpu():
@@ -191,7 +191,7 @@ _families: dict[Hashable, dict[Any, Family]] = {}
 
 def _of_steps(
     function: Callable[[Steps], Callable[..., jax.Array]], steps: Steps, name: str, **options: Any
-) -> Callable[..., jax.Array]:
+) -> first_calls.CompiledForm:
     """Return ``function(steps)`` compiled, of one family with chains of the same kinds of steps."""
     numbers: list[int] = []
     pattern = tuple([(type(s), _taken_out(s.params, numbers)) for s in steps])

@@ -18,13 +18,15 @@ import jax
 import numpy as np
 
 from torchlike._runtime import first_calls, frames
+from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.jax_private.tracing import trace_context
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.pieces import DeferredPiece
     from torchlike._runtime.first_calls import FirstCalls
 
-#: Calls after which a chain is flushed unasked, and bytes of its results.
+#: Calls after which a chain is flushed unasked, and bytes of its results where the CPU computes
+#: them. An accelerator's steps have more in any case, and would be cut into many programs.
 MOST_CALLS = 1000
 MOST_BYTES = 256 << 20
 #: Calls that may follow one at a place; where more have, the chain is cut after it. Not after a few
@@ -119,7 +121,8 @@ class DeferredCall:
         self.gives_tuple = results.tree is not None and results.tree == jax.tree.structure((0,) * n)
         self.next = self.first + n
         self.bytes += sum(math.prod(shape) * dtype.itemsize for shape, dtype in results.avals)
-        self.is_last = self.depth >= MOST_CALLS or self.bytes >= MOST_BYTES
+        is_large = self.bytes >= MOST_BYTES and host().is_default
+        self.is_last = self.depth >= MOST_CALLS or is_large
 
     def follow(self, key: tuple[Hashable, ...], call: DeferredCall) -> None:
         """Have a call follow this one. Where many have, the next chain ends here: what comes before

@@ -39,7 +39,7 @@ class RecurrenceListener:
     """What is told of a thread's cells while its calls are not recorded. ``begin()`` is called
     where they should be from now on."""
 
-    defers = False
+    defers = defers_reads = False
     is_eager = True
 
     def __init__(self, account: Account, begin: Callable[[], None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from torchlike._extensions.deferred.calls import DeferredCall
 from torchlike._extensions.deferred.value import ABSENT, values_of
 from torchlike._runtime import logs
 from torchlike._runtime.device_memory import out_of_memory
+from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.first_calls.statistics import CompiledPiece, compiled_pieces
 from torchlike._runtime.jax_private.arrays import ArrayImpl
 
@@ -45,6 +46,7 @@ class DeferredPiece:
         "_fails",
         "_guess",
         "_n_alive",
+        "_order",
         "_price",
         "_program",
         "heard",
@@ -65,6 +67,8 @@ class DeferredPiece:
         #: The inputs that a program gives up: those that nobody held at any run so far.
         self._donated: set[int] | None = None
         self._program: Any = None
+        #: The alive values as the program gives them.
+        self._order: Sequence[int] = alive
         #: Whether the program failed once: the calls run one by one, which names the one that does.
         self._fails = False
         self.runs = 0
@@ -81,8 +85,9 @@ class DeferredPiece:
 
     @property
     def is_small(self) -> bool:
-        """Whether it takes a few calls on little data."""
-        return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < 1 << 16
+        """Whether it takes a few calls on little data, as an accelerator has it."""
+        most = 1 << 16 if host().is_default else 1 << 26
+        return len(self._calls) <= 8 and self._calls[-1].bytes - _before(self._calls[0]) < most
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -175,33 +180,60 @@ class DeferredPiece:
         if held:  # somebody holds it this time
             inputs = [jnp.array(x, copy=True) if i in held else x for i, x in enumerate(inputs)]
         try:
-            return self._program(*inputs)
+            values = dict(zip(self._order, self._program(*inputs), strict=True))
         except jax.errors.JaxRuntimeError as error:
             raise out_of_memory(error, inputs, f"{len(self._calls)} deferred calls") from None
+        return [values[n] for n in self._alive]
 
-    def _usable(self, donated: set[int], inputs: list[Any]) -> set[int]:
-        """Return those of the inputs whose memory can take one of the results."""
-        avals: Counter[Any] = Counter()
+    def _partners(self, donated: set[int], inputs: list[Any]) -> dict[int, int]:
+        """Return which of the inputs give their memory to which alive value: to the one that takes
+        their place, as an optimizer's new parameter does; what is left, to one of its kind."""
+        takes = self._places(inputs)
+        found = {takes[n]: n for n in self._alive if takes.get(n) in donated}
+        avals, left = self._avals(), defaultdict(list)
+        for n in sorted(set(self._alive).difference(found.values()), reverse=True):
+            left[avals[n]].append(n)
+        for i in sorted(donated.difference(found)):
+            if alike := left[_aval(inputs[i])]:
+                found[i] = alike.pop()
+        return dict(sorted(found.items()))
+
+    def _avals(self) -> dict[int, Any]:
+        """Return shape and dtype of each value."""
+        return {
+            n: aval for call in self._calls for n, aval in enumerate(call.results.avals, call.first)
+        }
+
+    def _places(self, inputs: list[Any]) -> dict[int, int]:
+        """Return the input whose place a value takes, of those that calls may write in place."""
+        avals, takes = self._avals(), {}
         for call in self._calls:
-            avals.update(
-                aval for n, aval in enumerate(call.results.avals, call.first) if n in self._alive
-            )
-        found = set()
-        for i in sorted(donated):
-            aval = inputs[i].shape, inputs[i].dtype
-            if avals[aval]:
-                avals[aval] -= 1
-                found.add(i)
-        return found
+            if call.form.donating is None:
+                continue
+            given = defaultdict(list)
+            for code in reversed(call.spec[: call.tree.children()[0].num_leaves]):
+                aval = avals[code] if code >= 0 else _aval(inputs[~code])
+                given[aval].append(code)
+            for n, aval in enumerate(call.results.avals, call.first):  # paired as JAX does it
+                if given[aval]:
+                    code = given[aval].pop()
+                    takes[n] = ~code if code < 0 else takes.get(code, -1)
+        return takes
 
-    def jitted(self, inputs: list[Any]) -> Any:
-        """Return the piece as one jitted function of inputs such as these."""
+    def jitted(self, inputs: list[Any], **options: Any) -> Any:
+        """Return the piece as one jitted function of inputs such as these, with options of
+        ``jax.jit``."""
         assert self._donated is not None
         if self.record is None:
             self.record = CompiledPiece(tuple([c.form.name for c in self._calls]), self.runs)
             compiled_pieces.append(self.record)
-        self._donated = self._usable(self._donated, inputs)
-        return jax.jit(self._whole, donate_argnums=tuple(sorted(self._donated)))
+        partners = self._partners(self._donated, inputs)
+        self._donated = set(partners)
+        # Results in this order: JAX pairs them with donated inputs of their shape and dtype as they
+        # come, and XLA copies what two calls would need the memory of at once.
+        first = [*partners.values()]
+        self._order = [*first, *(n for n in self._alive if n not in set(first))]
+        return jax.jit(self._whole, donate_argnums=tuple(partners), **options)
 
     def _whole(self, *inputs: Any) -> list[Any]:
         values: dict[int, Any] = {}
@@ -210,7 +242,7 @@ class DeferredPiece:
             closed = call.known.jaxpr
             out = core.eval_jaxpr(closed.jaxpr, closed.consts, *leaves)
             values.update(enumerate(out, call.first))
-        return [values[n] for n in self._alive]
+        return [values[n] for n in self._order]
 
     def replay(self, inputs: list[Any], dead: Sequence[int] = ()) -> list[Any]:
         """Run the calls one by one, each as it would have been run at once: what updates inputs
@@ -270,6 +302,10 @@ def _unused(path: Sequence[DeferredCall], alive: tuple[int, ...]) -> list[int]:
         if call.results.avals
         and used.isdisjoint(range(call.first, call.first + len(call.results.avals)))
     ]
+
+
+def _aval(x: Any) -> Any:
+    return (x.shape, x.dtype) if hasattr(x, "shape") else type(x)
 
 
 def _before(call: DeferredCall) -> int:

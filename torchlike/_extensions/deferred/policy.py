@@ -8,10 +8,11 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
+from jax.sharding import SingleDeviceSharding
 
 from torchlike._extensions.deferred.account import Account
 from torchlike._extensions.deferred.calls import DeferredCall, known
-from torchlike._runtime import background, logs, progress
+from torchlike._runtime import background, logs, platforms, progress
 
 if TYPE_CHECKING:
     from torchlike._extensions.deferred.pieces import DeferredPiece
@@ -33,6 +34,8 @@ class Policy:
     fixed then, and not before, it runs as a program. Times are estimates (`Account`)."""
 
     listens = begins_listening = True
+    #: Whether a chain may begin with the read of a view, which is kept where it runs at once.
+    defers_reads = False
     #: What recording may cost before anything is heard (µs).
     allowance = 0.0
 
@@ -95,6 +98,7 @@ class AtOnce(Policy):
     """Everything is recorded, and each piece is compiled at its first flush: for tests."""
 
     listens = begins_listening = False
+    defers_reads = True
 
     def records_unknown(self, times: int) -> bool:
         return True
@@ -128,7 +132,9 @@ class OnAccelerators(AtOnce):
                 return None
             self._variants += 1
         with progress.told(f"compiling {len(piece.kind):,} operations from {piece.line} on"):
-            return _compiled(piece.jitted(inputs), _avals(inputs, is_committed=True))
+            places = (x.sharding for x in inputs if isinstance(x, jax.Array))
+            there = next(places, None) or SingleDeviceSharding(platforms.default_device())
+            return _compiled(piece.jitted(inputs, out_shardings=there), _avals(inputs))
 
 
 class OneByOne(AtOnce):
@@ -138,13 +144,10 @@ class OneByOne(AtOnce):
         return None
 
 
-def _avals(inputs: Sequence[Any], is_committed: bool = False) -> list[Any]:
-    """Return what a program is compiled for: the background holds no array. ``is_committed``: its
-    results stay on its device, whichever of the inputs of a call are committed there."""
-    arrays = [x for x in inputs if is_committed and isinstance(x, jax.Array)]
-    on: dict[str, Any] = {"sharding": arrays[0].sharding} if arrays else {}
+def _avals(inputs: Sequence[Any]) -> list[Any]:
+    """Return what a program is compiled for: the background holds no array."""
     return [
-        jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False), **on)
+        jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
         if hasattr(x, "shape")
         else x
         for x in inputs

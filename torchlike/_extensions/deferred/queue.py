@@ -21,7 +21,7 @@ from torchlike._extensions.deferred.liveness import alive_among, dead_among
 from torchlike._extensions.deferred.policy import Policy, count_node, root
 from torchlike._extensions.deferred.running import is_running, not_recording, queue_that_runs
 from torchlike._extensions.deferred.value import Deferred, Failed, holds, is_absent, values_of
-from torchlike._runtime import first_calls
+from torchlike._runtime import first_calls, platforms
 from torchlike._runtime.first_calls import DECLINED, defer
 from torchlike._runtime.first_calls.program import NUMBERS
 from torchlike._runtime.first_calls.settings import settings
@@ -70,6 +70,8 @@ class Queue:
         self.policy = policy
         #: What puts off calls, where this is the thread's watcher.
         self.defers = self
+        #: Whether a chain may begin with the read of a view of an array.
+        self.defers_reads = policy.defers_reads
         self._lock = threading.RLock()
         self._account = Account()
         self._listener = RecurrenceListener(self._account, self._begin_to_record)
@@ -114,7 +116,7 @@ class Queue:
     def device(self) -> Any:
         """The device of all values, one of JAX's."""
         if self._device is None:
-            self._device = _config.jax_default_device or jax.local_devices()[0]
+            self._device = platforms.default_device()
         return self._device
 
     @property
@@ -373,6 +375,12 @@ class Queue:
             if self._values:
                 self.flush("a module is called")
             self._in_module = True
+
+    def before_draw(self) -> None:
+        """Take note that numbers are drawn. What draws alone have made ends the chain: the weights
+        of a model, of which those of one size share a program."""
+        if self._values and not any(type(x) is ArrayImpl for x in self._inputs):
+            self.flush("numbers are drawn after others")
 
     # -- running -----------------------------------------------------------------------------------
 

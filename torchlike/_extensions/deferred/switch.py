@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from types import FrameType
 from typing import Any
 
 import jax
@@ -10,7 +12,8 @@ import jax
 from torchlike._core import modes, tape
 from torchlike._extensions.deferred import policy
 from torchlike._extensions.deferred.queue import Queue
-from torchlike._runtime import first_calls, pending, platforms
+from torchlike._extensions.deferred.running import is_running
+from torchlike._runtime import first_calls, frames, pending, platforms
 from torchlike._runtime.environment_variables import EAGER
 from torchlike._runtime.first_calls.settings import settings
 from torchlike._runtime.jax_private.arrays import ArrayImpl
@@ -19,6 +22,8 @@ from torchlike._runtime.patches import at_import
 
 #: How calls run on the CPU where the environment does not say: "immediate" or "deferred".
 DEFAULT = "immediate"
+#: Where modules are called.
+_MODULES = "torchlike.nn.modules.module"
 
 
 class deferred:
@@ -98,14 +103,19 @@ def defer_as_asked() -> None:
 
 
 @first_calls.meets_accelerator.by
-def _defer_on_accelerators(operands: Any) -> None:
+def _defer_on_accelerators(operands: Any) -> bool:
     """Defer what this thread calls from now on, as it computes on an accelerator, where each call
-    would be compiled by itself."""
+    would be compiled by itself; return whether it begins to."""
     queue = modes.current.queue
     listens = queue is not None and queue.policy.listens and not _is_in_backward()
     may = begins_as_asked() if queue is None else listens
-    if may and trace_state_clean() and _are_there(operands):
-        _switch_to(_made(policy.ON_ACCELERATORS))
+    may = may and not is_running() and trace_state_clean() and _are_there(operands)
+    if may:
+        queue = _made(policy.ON_ACCELERATORS)
+        _switch_to(queue)
+        if _is_in_module():
+            queue.enter_module(None)
+    return may
 
 
 def _are_there(operands: Any) -> bool:
@@ -113,12 +123,16 @@ def _are_there(operands: Any) -> bool:
     it computes from none of its arrays, too."""
     arrays = [x for x in jax.tree.leaves(operands) if type(x) is ArrayImpl]
     there = {device for x in arrays for device in x.devices()}
-    return not any(map(platforms.is_cpu, there or {_default_device()}))
+    return not any(map(platforms.is_cpu, there or {platforms.default_device()}))
 
 
-def _default_device() -> Any:
-    config: Any = jax.config
-    return config.jax_default_device or jax.local_devices()[0]
+def _is_in_module() -> bool:
+    """Return whether a module is being called, of which no queue was told."""
+
+    def is_other(frame: FrameType) -> bool:
+        return frame.f_code.co_name != "__call__" or frames.module_of(frame) != _MODULES
+
+    return frames.innermost(sys._getframe(1), is_other) is not None
 
 
 def forget_asked() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes, errors, layouts, modes, views
+from torchlike._core.cells import KINDS
 from torchlike._core.dispatch.copying import array_to_device
 from torchlike._core.dispatch.out import check_overlap
 from torchlike._extensions.meta import MetaArray
@@ -37,7 +38,9 @@ def finish(
     target = devices.resolve(device)
     if target.type == "meta":
         array = MetaArray(array.shape, array.dtype)
-    elif target.type != "cpu" or not host().is_default:
+    elif (target.type != "cpu" or not host().is_default) and (
+        type(array) not in KINDS or array.device != target  # else it will be computed there
+    ):
         array = array_to_device(array, target)
     t = wrap(array)
     if modes.current.inference:

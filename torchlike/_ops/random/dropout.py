@@ -80,13 +80,16 @@ def _like(
     if width != 1 and not views.is_contiguous(size, stride):
         order = views.dense_order(size, strides_like(input._geometry))
         if order != tuple(range(len(size))):
-            inner, back = tuple(size[d] for d in order), np.argsort(order)
-            return draw(None, lambda e: _in_order(made(e, inner).transpose(back)), input)
+            inner, back = tuple(size[d] for d in order), tuple(np.argsort(order).tolist())
+            return draw(None, lambda e: _transposed(made(e, inner), back), input)
     return draw(None, lambda e: made(e, size), input)
 
 
-def _in_order(noise: Any) -> Any:
-    return np.ascontiguousarray(noise) if isinstance(noise, np.ndarray) else noise
+def _transposed(noise: Any, order: tuple[int, ...]) -> Any:
+    """Transpose an array of NumPy's, or what a compiled form takes."""
+    if isinstance(noise, np.ndarray):
+        return np.ascontiguousarray(noise.transpose(order))
+    return boxes.apply(views.reader((views.step(views.Permute, order),)), noise)
 
 
 def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None, width: int | None = None) -> Any:

@@ -167,6 +167,8 @@ def _draw_of_gpu(source: Generator, fill: Fill, capture: Any) -> Any:
         return fill(_InProgram(engine, capture.per_call_value))
     if _is_staged():
         return fill(_InProgram(engine, _called_back))
+    if modes.current.queue is not None:
+        modes.current.queue.before_draw()
     made = fill(engine)
     if isinstance(made, np.ndarray):
         return host_value(made) if host().is_default else jax.device_put(made)

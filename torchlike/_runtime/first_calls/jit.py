@@ -46,7 +46,8 @@ _config: Any = jax.config  # gets its fields one by one
 #: ``starts``: whether a call of arrays alone may be put off.
 defer = Provided("records a call of a compiled form to run it later")
 #: ``meets_accelerator(args)`` is told of a call for which JAX has no executable in a process whose
-#: arrays are on an accelerator, before it is compiled.
+#: arrays are on an accelerator, before it is compiled, and says whether calls are deferred from
+#: this one on.
 meets_accelerator = Provided("begins to defer calls on an accelerator")
 #: ``put_off(program)`` says whether NumPy goes on with a signature for now that is due to be
 #: compiled: a larger program, of which it would be a part, may soon be compiled in its place.
@@ -252,7 +253,10 @@ class FirstCalls:
         ):
             return self._compiled(*args, **kwargs)[0], None, True  # allowed here: asked again
         if not host().is_default:
-            meets_accelerator.function((args, kwargs))
+            if meets_accelerator.function((args, kwargs)) and not kwargs:
+                out = defer.function(self, args, True)
+                if out is not DECLINED:
+                    return out, None, True
             op = None if self._op is None else self._op()
             return one_device.call(self._compiled, args, kwargs, op=op)
         if not trace_state_clean():

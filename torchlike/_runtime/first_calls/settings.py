@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from torchlike._runtime import targets
+from torchlike._runtime import platforms
 from torchlike._runtime.environment_variables import FIRST_CALLS
 
 assert FIRST_CALLS.values is not None
@@ -78,7 +78,7 @@ thread = ThreadSettings()
 
 def by_numpy() -> bool:
     """Return whether NumPy computes the first calls of operations here."""
-    return settings.mode == NUMPY and targets.runs_on_cpu()
+    return settings.mode == NUMPY and platforms.cpu_is_default()
 
 
 class set_first_calls:

@@ -27,7 +27,7 @@ log = logs.logger("first_calls")
 def by_numpy_where_dear(executable: Any, jaxpr: Any, bound: Sequence[Any], name: str) -> Any:
     """Return what computes ``jaxpr``, whose first inputs are ``bound``: NumPy where a call of
     ``executable`` is thought to take longer, else that itself. Sizes alone decide."""
-    if not by_numpy() or not host().is_default or cost.is_brief(jaxpr):
+    if not by_numpy() or cost.is_brief(jaxpr):
         return executable
     worth = cost.worth(jaxpr)
     if worth.most_steps <= 0:
