@@ -70,7 +70,7 @@ _CPP = Gap(
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _QUANT = Gap(
     "eager-mode quantization of modules is not there",
-    "torchao (quantize_ and its QAT), "
+    "torchao (quantize_ and its QAT), torch.ao.nn.qat's layers, "
     "or torch.ao.quantization.quantize_dynamic for Linear and LSTM",
 )
 _UNBACKED = Gap(
@@ -143,9 +143,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "export": {"draft_export": _UNBACKED},
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
     "_custom_ops": {"get_ctx": _UNBACKED},
-    "ao.nn.qat": dict.fromkeys(
-        ("Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"), _QUANT
-    ),
     "fx.experimental.accelerator_partitioner": dict.fromkeys(
         ("DAG", "DAGNode", "PartitionResult", "Partitioner"), _ACCELERATORS
     ),
@@ -256,7 +253,6 @@ GAPS: dict[str, dict[str, Gap]] = {
         (
             "FixedQParamsObserver",
             "HistogramObserver",
-            "NoopObserver",
             "RecordingObserver",
             "ReuseInputObserver",
         ),
@@ -356,7 +352,6 @@ _MADE_ELSEWHERE = frozenset(
         "_C",
         "distributed.checkpoint.format_utils",
         "distributed.optim",
-        "ao.nn.qat",
         "fx.experimental.accelerator_partitioner",
         "fx.experimental.graph_gradual_typechecker",
         "fx.experimental.meta_tracer",

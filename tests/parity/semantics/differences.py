@@ -11,6 +11,13 @@ _ASKED_INSIDE = (
     "requires_grad_() inside a transform is as outside of one, and what is computed from it is "
     "right; PyTorch refuses it"
 )
+_OFFSETS = (
+    "offsets that decrease are refused; PyTorch takes bags of negative length for empty ones, or "
+    "reads outside of the indices"
+)
+_HALF_COMPLEX = (
+    "XLA has no complex numbers of 16-bit floats; NotImplementedError says to convert first"
+)
 _TO_DENSE = "NotImplementedError names to_dense(); PyTorch's RuntimeError names the layout alone"
 _UNKNOWN_SIZES = (
     "XLA compiles for fixed shapes, so a program has no sizes that only values tell: an error says "
@@ -45,6 +52,14 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "modules and optimizers": {
         "a_bag_with_the_last_offset_missing": "the mean of the last bag's rows; PyTorch divides "
         "their sum by the number of all indices from the bag's start on",
+    },
+    "nn": {
+        "a_bag_with_offsets_that_fall": _OFFSETS,
+        "a_bag_with_a_negative_offset": _OFFSETS,
+        "a_tensor_rate_with_foreach_that_is_capturable": "steps, as every step here can be "
+        "captured; PyTorch captures on GPUs alone",
+        "a_half_times_a_complex_number": _HALF_COMPLEX,
+        "halves_to_a_complex_power": _HALF_COMPLEX,
     },
     "memory and files": {
         "eigenvalues_seen_by_a_tracker": "lobpcg computes by eigh, so there are no iterations",
@@ -90,7 +105,6 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "operators and fakes": {
         "chosen_by_a_sparse_mask": "masks are dense; NotImplementedError names to_dense()",
         "views_of_refs": "the places of references have torch's functions, and view is a method",
-        "modules_of_training_with_quantization": "NotImplementedError names torchao",
         "trees_in_c": "the same functions as in torch.utils._pytree; PyTorch needs optree for them",
     },
 }
