@@ -13,6 +13,7 @@ import torch
 import torchlike
 from tests.parity.oracle import compare
 from tests.parity.semantics import (
+    files_and_datasets,
     forward_mode,
     gradchecks,
     graphs_and_programs,
@@ -42,6 +43,7 @@ AREAS: dict[str, ModuleType] = {
     "modules and optimizers": modules_and_optimizers,
     "nn": neural_networks,
     "memory and files": memory_and_files,
+    "files and datasets": files_and_datasets,
     "subclasses and state": subclasses_and_state,
     "sparse layouts": sparse_layouts,
     "graphs and programs": graphs_and_programs,
@@ -90,6 +92,7 @@ OF_ITSELF = (
     r"`isinstance\(treespec, LeafSpec\)` is deprecated",
     "The PyTorch API of MaskedTensors is in prototype",
     "Attempted to insert a get_attr Node",
+    r"os.fork\(\) was called",  # of JAX: PyTorch's loaders fork
 )
 
 

@@ -18,6 +18,13 @@ _OFFSETS = (
 _HALF_COMPLEX = (
     "XLA has no complex numbers of 16-bit floats; NotImplementedError says to convert first"
 )
+_NO_FORMAT = (
+    "says that the file is in neither of PyTorch's formats; PyTorch 2.13, which reads no tar any "
+    "more either, fails in the middle of a pickle"
+)
+_BYTES_IN_ARCHIVES = (
+    "is loaded; PyTorch looks for the record of the storage b'0', which no archive has"
+)
 _TO_DENSE = "NotImplementedError names to_dense(); PyTorch's RuntimeError names the layout alone"
 _UNKNOWN_SIZES = (
     "XLA compiles for fixed shapes, so a program has no sizes that only values tell: an error says "
@@ -65,6 +72,15 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "eigenvalues_seen_by_a_tracker": "lobpcg computes by eigh, so there are no iterations",
         "saving_an_old_file_to_an_object_that_only_writes": "a file needs write() alone; PyTorch's "
         "old format asks for flush() as well, and its new one does not",
+    },
+    "files and datasets": {
+        "a_container_of_the_first_release": _NO_FORMAT,
+        "a_container_of_the_first_release_without_safety": _NO_FORMAT,
+        "a_file_that_is_a_tar_of_something_else": _NO_FORMAT,
+        "text_of_python_2_in_an_archive_as_bytes": _BYTES_IN_ARCHIVES,
+        "text_of_python_2_in_an_archive_safely_as_bytes": _BYTES_IN_ARCHIVES,
+        "an_argument_that_pickle_does_not_have": "the error names pickle.Unpickler, which reads "
+        "both formats here; PyTorch reads the old one by pickle.load",
     },
     "subclasses and state": {
         "a_deep_copy_without_new_empty": "works for every subclass; PyTorch 2.13 refuses it unless "
