@@ -64,8 +64,8 @@ _META_TRACER = Gap(
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap(
     "C++ and CUDA sources are not compiled",
-    "torch.library.custom_op in Python, or torchlike.from_jax_function with jax.ffi (examples/cpp) "
-    "and Pallas",
+    "torch.library.custom_op in Python, or torchlike.from_jax_function: with jax.ffi for C++ "
+    "(examples/cpp/swish.py has a kernel with its gradient), with Pallas for GPUs and TPUs",
 )
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _QUANT = Gap(
@@ -163,6 +163,8 @@ GAPS: dict[str, dict[str, Gap]] = {
             "BuildExtension",
             "include_paths",
             "library_paths",
+            "check_compiler_ok_for_platform",
+            "get_compiler_abi_compatibility_and_version",
         ),
         _CPP,
     ),
@@ -342,6 +344,7 @@ _MADE_ELSEWHERE = frozenset(
         "cuda.jiterator",
         "sparse",
         "nn.attention",
+        "utils.cpp_extension",
         "utils.data",
         "mtia",
         "onnx.symbolic_opset11",
@@ -376,6 +379,15 @@ def raising(name: str, gap: Gap) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = short
     function.__doc__ = doc
     return function
+
+
+def refused_class(space: str, name: str, *methods: str) -> Any:
+    """Return the class that stands for ``name``, whose class methods raise in its words."""
+    gap = GAPS[space][name]
+    refused: Any = raising(f"{space}.{name}", gap)
+    for method in methods:
+        setattr(refused, method, staticmethod(raising(f"{space}.{name}.{method}", gap)))
+    return refused
 
 
 def functions(space: str) -> dict[str, Callable[..., Any]]:

@@ -13,6 +13,7 @@ import torch
 import torchlike
 from tests.parity.oracle import compare
 from tests.parity.semantics import (
+    cpp_extensions,
     files_and_datasets,
     forward_mode,
     gradchecks,
@@ -44,6 +45,7 @@ AREAS: dict[str, ModuleType] = {
     "nn": neural_networks,
     "memory and files": memory_and_files,
     "files and datasets": files_and_datasets,
+    "C++ extensions": cpp_extensions,
     "subclasses and state": subclasses_and_state,
     "sparse layouts": sparse_layouts,
     "graphs and programs": graphs_and_programs,

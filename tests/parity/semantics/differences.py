@@ -82,6 +82,19 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "an_argument_that_pickle_does_not_have": "the error names pickle.Unpickler, which reads "
         "both formats here; PyTorch reads the old one by pickle.load",
     },
+    "C++ extensions": dict.fromkeys(
+        (
+            "the_compiler_of_another_platform",
+            "a_source_that_is_not_there",
+            "a_source_in_cuda",
+            "an_extension_in_cuda",
+            "options_of_builds",
+            "an_extension_in_cpp",
+            "where_headers_are",
+        ),
+        "sources for PyTorch need its C++ library; NotImplementedError says at once to use "
+        "from_jax_function with jax.ffi or Pallas, and where an example is",
+    ),
     "subclasses and state": {
         "a_deep_copy_without_new_empty": "works for every subclass; PyTorch 2.13 refuses it unless "
         "new_empty() of the class gives an instance of it",
