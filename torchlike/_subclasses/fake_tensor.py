@@ -11,8 +11,15 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Self
 
-from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
-from torchlike._core import devices, errors, modes, overrides
+from torchlike._compat.symbolic import (
+    SymBool,
+    SymInt,
+    SymNode,
+    expression_of,
+    hint_of,
+    is_symbolic,
+)
+from torchlike._core import devices, dtypes, errors, modes, overrides
 from torchlike._core.overrides import no_function
 from torchlike._core.size import Size, size_of
 from torchlike._extensions.meta import MetaArray
@@ -20,6 +27,7 @@ from torchlike._extensions.overrides import protocol
 from torchlike._ops.aten.tags import Tag
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.symbolic_results import sizes_of_results
+from torchlike._subclasses.symbolic_rules import sizes_by_values
 from torchlike.ops._aten.handlers import tensors_of
 from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor, wrap
@@ -101,6 +109,10 @@ class FakeTensor(Tensor):
     fake_device: Any
     fake_mode: FakeTensorMode
     _constant: Tensor | None = None
+    #: The number that stands for its one value, and the version that had it.
+    _number: tuple[int, Any] | None = None
+    #: Whether only values tell where in the memory it begins.
+    _begins_by_values = False
     #: Its size with symbols; None where all sizes are plain numbers.
     symbolic_size: tuple[Any, ...] | None = None
 
@@ -165,7 +177,7 @@ class FakeTensor(Tensor):
         """Return the position of the first element in the storage. NotImplementedError where that
         depends on symbols."""
         offset = Tensor.storage_offset(self)
-        if self.symbolic_size is not None and offset:
+        if self._begins_by_values or (self.symbolic_size is not None and offset):
             raise NotImplementedError(
                 "storage_offset() of a FakeTensor of symbolic size that is part of another tensor"
             )
@@ -208,10 +220,13 @@ class FakeTensor(Tensor):
         return Tensor._on(self._storage, self._view)
 
     def tolist(self) -> Any:
-        """Return the values. DataDependentOutputException where they are not known."""
+        """Return the values: unbacked symbols where they are not known and the mode has a
+        ``shape_env``, else DataDependentOutputException."""
         if self.constant is not None:
             return self.constant.tolist()
-        raise DataDependentOutputException(aten._local_scalar_dense.default)
+        if self.fake_mode.shape_env is None:
+            raise DataDependentOutputException(aten._local_scalar_dense.default)
+        return [part.tolist() for part in self.unbind(0)] if self.dim() else self.item()
 
     def numpy(self, *, force: bool = False) -> Any:
         """Raise RuntimeError: there are no values."""
@@ -379,11 +394,14 @@ class FakeTensorMode(TorchDispatchMode):
         if name in _OF_VALUES:
             if isinstance(args[0], FakeTensor) and args[0].constant is not None:
                 return func(*pytree.tree_map(lambda a: getattr(a, "constant", a), args), **kwargs)
-            raise DataDependentOutputException(func)
-        if name == "index" and _by_mask(args):
-            raise DynamicOutputShapeException(aten.nonzero.default)
-        if name in _SHAPED_BY_VALUES:
-            raise DynamicOutputShapeException(func)
+            number = self._number_of(args[0]) if name == "_local_scalar_dense" else None
+            if number is None:
+                raise DataDependentOutputException(func)
+            return number
+        if name == "_assert_scalar" and isinstance(args[0], SymBool):
+            return self.shape_env.assume(args[0])
+        if name in _SHAPED_BY_VALUES or (name == "index" and _by_mask(args)):
+            return self._shaped_by_values(func, *self._converted(func, args, kwargs))
         args, kwargs = self._converted(func, args, kwargs)
         sizes = self._symbolic_sizes(func, args, kwargs)
         device = self._device(func, args, kwargs)
@@ -393,6 +411,9 @@ class FakeTensorMode(TorchDispatchMode):
         plain_args, plain_kwargs = pytree.tree_map(
             lambda a: a.meta() if isinstance(a, FakeTensor) else hint_of(a), (args, kwargs)
         )
+        by_values = name == "select" and is_symbolic(args[2])
+        if by_values:
+            plain_args = (*plain_args[:2], 0)
         with modes.unrecorded():
             out = func.operator(*plain_args, **plain_kwargs)
         if Tag.inplace_view in func.tags:
@@ -408,6 +429,7 @@ class FakeTensorMode(TorchDispatchMode):
                     if t._storage is o._storage and t._view is o._view:
                         return t
             made = FakeTensor(self, o, device)
+            made._begins_by_values = by_values
             if size is not None:
                 _set_size(made, size)
             return made
@@ -421,6 +443,39 @@ class FakeTensorMode(TorchDispatchMode):
             for fake, constant in zip(made, constants, strict=True):
                 fake._constant = constant  # type: ignore[attr-defined]
         return results
+
+    def _number_of(self, fake: Any) -> Any:
+        """Return the unbacked symbol that stands for a tensor's one value, the same until it is
+        written; None where there can be none."""
+        if self.shape_env is None or not isinstance(fake, FakeTensor):
+            return None
+        if fake.dtype is dtypes.bool or fake.dtype.is_complex or fake.numel() != 1:
+            return None
+        if fake._number is None or fake._number[0] != fake._version:
+            env = self.shape_env
+            made = env.unbacked_float() if fake.dtype.is_floating_point else env.unbacked_int()
+            fake._number = fake._version, made
+        return fake._number[1]
+
+    def _shaped_by_values(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Return the fakes of results of which a size is an unbacked symbol.
+
+        DynamicOutputShapeException where the mode has no ``shape_env``, and for operators whose
+        results no one symbol describes.
+        """
+        name = func.overloadpacket.__name__
+        found = None if self.shape_env is None else sizes_by_values(name, args, kwargs)
+        if found is None:
+            raise DynamicOutputShapeException(aten.nonzero.default if name == "index" else func)
+        most, sizes = found
+        made = []
+        env: Any = self.shape_env
+        count = env.unbacked_int(0, math.inf if is_symbolic(most) else most)
+        for size, dtype in sizes(count):
+            meta = wrap(MetaArray(tuple(map(hint_of, size)), (dtype or args[0].dtype).numpy))
+            made.append(FakeTensor(self, meta, args[0].fake_device))
+            _set_size(made[-1], size)
+        return made[0] if len(made) == 1 else tuple(made)
 
     @staticmethod
     def _viewed_in_place(fake: FakeTensor, meta: Tensor, sizes: Any) -> FakeTensor:

@@ -28,6 +28,7 @@ from tests.parity.semantics import (
     refused_in_transforms,
     sparse_layouts,
     subclasses_and_state,
+    unbacked_sizes,
     warnings_and_out,
 )
 from tests.parity.semantics.differences import DIFFERENCES
@@ -49,6 +50,7 @@ AREAS: dict[str, ModuleType] = {
     "subclasses and state": subclasses_and_state,
     "sparse layouts": sparse_layouts,
     "graphs and programs": graphs_and_programs,
+    "unbacked sizes": unbacked_sizes,
     "operators and fakes": operators_and_fakes,
 }
 #: How many characters of an error's or a warning's words count.

@@ -7,6 +7,8 @@ import os
 import tempfile
 from typing import Any
 
+import torch.utils.cpp_extension  # noqa: F401 - it changes sys.path: before a test looks at that
+
 
 def _place(t: Any) -> Any:
     return importlib.import_module(f"{t.__name__}.utils.cpp_extension")

@@ -26,10 +26,6 @@ _BYTES_IN_ARCHIVES = (
     "is loaded; PyTorch looks for the record of the storage b'0', which no archive has"
 )
 _TO_DENSE = "NotImplementedError names to_dense(); PyTorch's RuntimeError names the layout alone"
-_UNKNOWN_SIZES = (
-    "XLA compiles for fixed shapes, so a program has no sizes that only values tell: an error says "
-    "to use torch.where, torch.cond or results padded to a fixed size"
-)
 
 DIFFERENCES: dict[str, dict[str, str]] = {
     "inference mode": {
@@ -119,17 +115,15 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "any more, which it cannot read back",
     },
     "graphs and programs": {
-        "decomposed_to_the_core": "the default table takes apart what is made of other operators, "
-        "not down to the core set",
         "decomposed_by_no_table": "operators that are made of others are always taken apart; "
         "PyTorch keeps those that no table has",
-        "a_size_from_a_value": _UNKNOWN_SIZES,
-        "a_number_from_a_value": _UNKNOWN_SIZES,
-        "places_that_are_not_zero": _UNKNOWN_SIZES,
-        "chosen_by_a_mask": _UNKNOWN_SIZES,
-        "sizes_from_a_list": _UNKNOWN_SIZES,
         "the_signature_of_a_submodule": "the graph of a submodule takes what it needs; "
         "NotImplementedError names unflatten()",
+    },
+    "unbacked sizes": {
+        "a_choice_without_dimensions_of_one": "how many dimensions are left is part of the graph, "
+        "so an error asks for a torch._check; PyTorch takes the size for another than 1, and the "
+        "graph's own result is then of another shape than it says",
     },
     "operators and fakes": {
         "chosen_by_a_sparse_mask": "masks are dense; NotImplementedError names to_dense()",
