@@ -21,14 +21,17 @@ from typing import Any, NamedTuple
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions.overrides import python_signatures
 from torchlike._runtime.patches import at_import
+from torchlike.tensor import Tensor
 
 
 class Functions(NamedTuple):
-    """The functions of one of the registry's namespaces; of all, or of ``names``."""
+    """The functions of one of the registry's namespaces; of all, or of ``names``. And methods of
+    tensors, as functions."""
 
     space: str
     prefix: str = ""
     names: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
 
 
 #: What PyTorch has in ``torch.functional`` as well: what it writes in Python there, and two more.
@@ -84,9 +87,11 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
         "unused": "jit._markers",
     },
     "_library": {},
+    "_library.fake_impl": "_subclasses.fake_context",
     "_library.infer_schema": {"infer_schema": "library.infer"},
+    "_library.simple_registry": "library.simple_registry",
     "_library.utils": "library.lookup",
-    "_refs": Functions(""),
+    "_refs": Functions("", methods=("expand", "expand_as", "repeat", "view", "view_as")),
     "_refs.fft": Functions("fft"),
     "_refs.linalg": Functions("linalg"),
     "_refs.nn": {},
@@ -235,12 +240,15 @@ class _Names(ModuleType):
 
 
 def _function_names(names: Functions) -> list[str]:
-    return [names.prefix + name for name in names.names or NAMESPACES[names.space]]
+    found = [names.prefix + name for name in names.names or NAMESPACES[names.space]]
+    return [*found, *names.methods]
 
 
 def _resolve(names: Mapping[str, str] | Functions, name: str) -> Any:
     """Return what a name of a place stands for; None where the place has no such name."""
     if isinstance(names, Functions):
+        if name in names.methods:
+            return getattr(Tensor, name)
         bare = name.removeprefix(names.prefix)
         known = name.startswith(names.prefix) and (not names.names or bare in names.names)
         return NAMESPACES[names.space].get(bare) if known else None

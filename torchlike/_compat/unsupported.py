@@ -138,11 +138,9 @@ GAPS: dict[str, dict[str, Gap]] = {
         **dict.fromkeys(
             ("fallthrough_kernel", "get_kernel", "register_torch_dispatch"), _DISPATCHER
         ),
-        "get_ctx": _UNBACKED,
     },
     "export": {"draft_export": _UNBACKED},
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
-    "_custom_ops": {"get_ctx": _UNBACKED},
     "fx.experimental.accelerator_partitioner": dict.fromkeys(
         ("DAG", "DAGNode", "PartitionResult", "Partitioner"), _ACCELERATORS
     ),

@@ -256,7 +256,7 @@ def _attention(a: dict[str, Any]) -> list[Sizes]:
 
 @_rule("squeeze")
 def _squeezed(a: dict[str, Any]) -> list[Sizes]:
-    """How many dimensions are left is part of the graph: sizes that may be 1 are refused."""
+    """Refuse sizes that may be 1: how many dimensions are left is part of the graph."""
     size, dim = _first(a), a.get("dim")
     dims = range(len(size)) if dim is None else [dim] if isinstance(dim, int) else dim
     asked = {errors.wrap_dim(d, len(size)) for d in dims}

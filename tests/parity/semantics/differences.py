@@ -127,7 +127,8 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     },
     "operators and fakes": {
         "chosen_by_a_sparse_mask": "masks are dense; NotImplementedError names to_dense()",
-        "views_of_refs": "the places of references have torch's functions, and view is a method",
+        "whether_an_operator_has_a_fake": "custom_op registers a fake only where there is one; "
+        "PyTorch's registers one that raises",
         "trees_in_c": "the same functions as in torch.utils._pytree; PyTorch needs optree for them",
     },
 }

@@ -74,10 +74,10 @@ def check_with(error_type: type[Exception], cond: Any, message: Any = None) -> N
             "cond must be a bool, but got a Tensor. For tensor conditions, use "
             "torch._check_tensor_all() to assert that all elements are true."
         )
-    if hasattr(cond, "assume"):  # of numbers that only values tell, while a graph is made
-        cond.assume()
-        return
     if not isinstance(cond, bool):
+        if hasattr(cond, "assume"):  # of numbers that only values tell, while a graph is made
+            cond.assume()
+            return
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     _raise_unless(cond, error_type, message)
 
