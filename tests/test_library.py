@@ -154,7 +154,7 @@ def test_opcheck_finds_code_that_does_not_compile():
         opcheck(op, (torch.ones(2),), test_utils="all")
 
 
-@pytest.mark.parametrize("name", ["triton_op", "wrap_triton", "get_kernel", "get_ctx"])
+@pytest.mark.parametrize("name", ["triton_op", "wrap_triton", "get_kernel"])
 def test_what_there_is_not(name):
     with pytest.raises(NotImplementedError, match=f"torch.library.{name}.*Use instead"):
         getattr(torch.library, name)()

@@ -304,7 +304,7 @@ NAMED_ALIKE = {
     "Graph": (2, "torch.fx and torch.accelerator"),
     "Identity": (2, "torch.nn and torch.nn.utils.prune"),
     "LSTM": (2, "torch.nn and torch.ao.nn.quantized.dynamic"),
-    "Linear": (2, "torch.nn and torch.ao.nn.quantized.dynamic"),
+    "Linear": (3, "torch.nn, torch.ao.nn.quantized.dynamic and .qat.dynamic"),
     "Node": (2, "torch.fx and torch.autograd.graph"),
     "Partition": (2, "torch.fx.passes.split_module and .infra.partitioner"),
     "SpawnContext": (2, "torch.multiprocessing, and Python's multiprocessing.context"),

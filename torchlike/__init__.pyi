@@ -285,6 +285,9 @@ true."""
 def _assert_async(input: Tensor, assert_msg: _str | None = None) -> None:
     """Raise RuntimeError unless a tensor's one value is not zero."""
 
+def _assert_scalar(self: Any, assert_msg: _str) -> None:
+    """Raise RuntimeError with the message unless a number or a bool is true."""
+
 def _assert_tensor_metadata(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None) -> None:
     """Raise RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
 given."""

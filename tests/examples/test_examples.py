@@ -113,7 +113,6 @@ def test_same_losses_on_pytorch(name):
     assert_same(losses(run_on_torch(name)), expected)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")
 def test_a_kernel_in_cpp():
     """It compares itself with ``silu``, eagerly and compiled."""

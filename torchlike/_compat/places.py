@@ -21,14 +21,17 @@ from typing import Any, NamedTuple
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike._extensions.overrides import python_signatures
 from torchlike._runtime.patches import at_import
+from torchlike.tensor import Tensor
 
 
 class Functions(NamedTuple):
-    """The functions of one of the registry's namespaces; of all, or of ``names``."""
+    """The functions of one of the registry's namespaces; of all, or of ``names``. And methods of
+    tensors, as functions."""
 
     space: str
     prefix: str = ""
     names: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
 
 
 #: What PyTorch has in ``torch.functional`` as well: what it writes in Python there, and two more.
@@ -84,9 +87,11 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
         "unused": "jit._markers",
     },
     "_library": {},
+    "_library.fake_impl": "_subclasses.fake_context",
     "_library.infer_schema": {"infer_schema": "library.infer"},
+    "_library.simple_registry": "library.simple_registry",
     "_library.utils": "library.lookup",
-    "_refs": Functions(""),
+    "_refs": Functions("", methods=("expand", "expand_as", "repeat", "view", "view_as")),
     "_refs.fft": Functions("fft"),
     "_refs.linalg": Functions("linalg"),
     "_refs.nn": {},
@@ -96,6 +101,12 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "_tensor": {"Tensor": "tensor", "_rebuild_from_type_v2": "serialization.rebuilding"},
     "_tensor_str": "_compat.print_settings",
     "_vmap_internals": "func.older_vmap",
+    "ao.nn.qat.dynamic.modules": "ao.nn.qat.dynamic",
+    "ao.nn.qat.dynamic.modules.linear": "ao.nn.qat.dynamic",
+    "ao.nn.qat.modules": "ao.nn.qat",
+    "ao.nn.qat.modules.conv": "ao.nn.qat",
+    "ao.nn.qat.modules.embedding_ops": "ao.nn.qat",
+    "ao.nn.qat.modules.linear": "ao.nn.qat",
     "as_torch": "porting.as_torch",  # ours: documented under this name
     "classes": "library.classes",
     "cpu": "_compat.devices.cpu",
@@ -105,6 +116,8 @@ PLACES: dict[str, str | dict[str, str] | Functions] = {
     "functional": FUNCTIONAL,
     "mps": "_compat.devices.mps",
     "mtia": "_compat.devices.mtia",
+    "nn.qat": "ao.nn.qat",
+    "nn.qat.dynamic": "ao.nn.qat.dynamic",
     "numa": {},
     "numa.binding": "_compat.numa",
     "profiler.profiler": "profiler.profile",
@@ -228,12 +241,15 @@ class _Names(ModuleType):
 
 
 def _function_names(names: Functions) -> list[str]:
-    return [names.prefix + name for name in names.names or NAMESPACES[names.space]]
+    found = [names.prefix + name for name in names.names or NAMESPACES[names.space]]
+    return [*found, *names.methods]
 
 
 def _resolve(names: Mapping[str, str] | Functions, name: str) -> Any:
     """Return what a name of a place stands for; None where the place has no such name."""
     if isinstance(names, Functions):
+        if name in names.methods:
+            return getattr(Tensor, name)
         bare = name.removeprefix(names.prefix)
         known = name.startswith(names.prefix) and (not names.names or bare in names.names)
         return NAMESPACES[names.space].get(bare) if known else None

@@ -17,6 +17,9 @@ from torchlike._core import overrides
 from torchlike._core.size import SizeSymbol
 from torchlike._runtime.lazy import LazyModule
 
+_packets: Any = LazyModule("torchlike.ops._aten.packets")
+#: Of which JAX makes sums of products, whatever the numbers are.
+_POLYNOMIAL = (operator.add, operator.sub, operator.mul, operator.neg)
 #: JAX's symbolic sizes are imported with the first symbol.
 symbolic_sizes: Any = LazyModule("torchlike._runtime.first_calls.symbolic_sizes")
 
@@ -144,7 +147,8 @@ class SymInt(_Symbol, SizeSymbol):
     def __index__(self) -> int:
         """Return the number for the sizes at hand: from now on the graph is for those alone."""
         node = self.node
-        node.shape_env.decide(True, node.expr, node.hint)
+        if node.shape_env.decide(True, node.expr, node.hint) is not True:
+            node.shape_env.refuse(self)
         return node.hint
 
     __int__ = __index__
@@ -160,23 +164,26 @@ class SymInt(_Symbol, SizeSymbol):
             return NotImplemented
         return self.node.shape_env.decide(True, self.node.expr, expression_of(other))
 
-    def __ge__(self, other: Any) -> bool:
+    def __ne__(self, other: object) -> Any:
+        return _opposite(self.__eq__(other))
+
+    def __ge__(self, other: Any) -> Any:
         return self._compared(other, lambda a, b: (a, b), math.ceil)
 
-    def __le__(self, other: Any) -> bool:
-        return self._compared(other, lambda a, b: (b, a), math.floor)
+    def __le__(self, other: Any) -> Any:
+        return _turned(self._compared(other, lambda a, b: (b, a), math.floor))
 
-    def __lt__(self, other: Any) -> bool:
-        return not self.__ge__(other)
+    def __lt__(self, other: Any) -> Any:
+        return _opposite(self.__ge__(other))
 
-    def __gt__(self, other: Any) -> bool:
-        return not self.__le__(other)
+    def __gt__(self, other: Any) -> Any:
+        return _opposite(self.__le__(other))
 
     __hash__ = _Symbol.__hash__
 
     def _compared(
         self, other: Any, order: Callable[[Any, Any], Any], whole: Callable[[float], int]
-    ) -> bool:
+    ) -> Any:
         """Decide whether the greater of two is; ``order`` puts it first."""
         if isinstance(other, SymFloat):
             other = float(other)
@@ -198,7 +205,8 @@ class SymFloat(_Symbol):
 
     def __float__(self) -> float:
         """Return the number for the sizes at hand: from now on the graph is for those alone."""
-        for part in self.node.made[1]:
+        _, parts = self.node.made or self.node.shape_env.refuse(self)
+        for part in parts:
             if isinstance(part, (SymInt, SymFloat)):
                 float(part)
         return self.node.hint
@@ -224,12 +232,87 @@ class SymFloat(_Symbol):
     __hash__ = _Symbol.__hash__
 
 
+class UnbackedFloat(tuple[str]):
+    """The name of a float that only values tell, as an expression."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return self[0]
+
+
+class Condition(tuple[Any, ...]):
+    """The sign of a comparison, and its sides: an expression."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        sign, left, right = tuple(self)
+        named = {"==": "Eq", "!=": "Ne"}.get(sign)
+        return f"{left} {sign} {right}" if named is None else f"{named}({left}, {right})"
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_OPPOSITES = {"==": "!=", "!=": "==", ">=": "<", "<": ">=", "<=": ">", ">": "<="}
+_TURNED = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
+
+
 class SymBool(_Symbol):
-    """An unknown bool: a condition of a specification of shapes. Comparisons of symbolic sizes are
-    decided."""
+    """An unknown bool: a condition of a specification of shapes, or a comparison of numbers that
+    only values tell. Other comparisons of symbolic sizes are decided."""
+
+    @classmethod
+    def of(cls, sign: str, left: Any, right: Any, env: Any) -> SymBool:
+        """Return the comparison of two expressions that only values decide."""
+        sides = tuple([env.number(side) for side in (left, right)])
+        made = _COMPARISONS[sign], sides
+        return cls(SymNode(Condition((sign, left, right)), env, None, made))
+
+    def assume(self) -> None:
+        """Take it for true from here on. A graph that is recorded checks it when it runs."""
+        said = f"Runtime assertion failed for expression {self}"
+        _packets.aten._assert_scalar.default(self, said)
+
+    def __bool__(self) -> bool:
+        return self.node.shape_env.refuse(self)
 
     def __invert__(self) -> Any:
-        return _applied(operator.invert, self)
+        if not isinstance(self.node.expr, Condition):
+            return _applied(operator.invert, self)
+        sign, left, right = self.node.expr
+        return SymBool.of(_OPPOSITES[sign], left, right, self.node.shape_env)
+
+
+def surely(condition: Any) -> bool:
+    """Return a condition; False where only values tell it."""
+    return not isinstance(condition, SymBool) and bool(condition)
+
+
+def perhaps(condition: Any) -> bool:
+    """Return a condition; True where only values tell it."""
+    return isinstance(condition, SymBool) or bool(condition)
+
+
+def _opposite(answer: Any) -> Any:
+    """Return the opposite of what a comparison gave."""
+    if answer is NotImplemented:
+        return answer
+    return ~answer if isinstance(answer, SymBool) else not answer
+
+
+def _turned(answer: Any) -> Any:
+    """Return a condition with its sides exchanged."""
+    if not isinstance(answer, SymBool) or not isinstance(answer.node.expr, Condition):
+        return answer
+    sign, left, right = answer.node.expr
+    return SymBool.of(_TURNED[sign], right, left, answer.node.shape_env)
 
 
 def is_symbolic(value: Any) -> bool:
@@ -262,6 +345,9 @@ def _applied(function: Callable[..., Any], *args: Any) -> Any:
             args = tuple([sym_float(a) if isinstance(a, SymInt) else a for a in args])
         expr = (function, *map(expression_of, args))
         return _noted(SymFloat(SymNode(expr, env, hint, (function, args))))
+    if function not in _POLYNOMIAL and env.unbacked.among(*map(expression_of, args)):
+        # JAX simplifies such expressions as if symbols were at least 1.
+        return _noted(env.opaque(function, args, hint))
     if function is operator.pow and is_symbolic(args[1]):
         raise NotImplementedError(f"{args[0]} ** {args[1]}: no expression of sizes")
     expr = _EXPRESSIONS.get(function, function)(*map(expression_of, args))

@@ -64,13 +64,13 @@ _META_TRACER = Gap(
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap(
     "C++ and CUDA sources are not compiled",
-    "torch.library.custom_op in Python, or torchlike.from_jax_function with jax.ffi (examples/cpp) "
-    "and Pallas",
+    "torch.library.custom_op in Python, or torchlike.from_jax_function: with jax.ffi for C++ "
+    "(examples/cpp/swish.py has a kernel with its gradient), with Pallas for GPUs and TPUs",
 )
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _QUANT = Gap(
     "eager-mode quantization of modules is not there",
-    "torchao (quantize_ and its QAT), "
+    "torchao (quantize_ and its QAT), torch.ao.nn.qat's layers, "
     "or torch.ao.quantization.quantize_dynamic for Linear and LSTM",
 )
 _UNBACKED = Gap(
@@ -142,14 +142,9 @@ GAPS: dict[str, dict[str, Gap]] = {
         **dict.fromkeys(
             ("fallthrough_kernel", "get_kernel", "register_torch_dispatch"), _DISPATCHER
         ),
-        "get_ctx": _UNBACKED,
     },
     "export": {"draft_export": _UNBACKED},
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
-    "_custom_ops": {"get_ctx": _UNBACKED},
-    "ao.nn.qat": dict.fromkeys(
-        ("Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"), _QUANT
-    ),
     "fx.experimental.accelerator_partitioner": dict.fromkeys(
         ("DAG", "DAGNode", "PartitionResult", "Partitioner"), _ACCELERATORS
     ),
@@ -170,6 +165,8 @@ GAPS: dict[str, dict[str, Gap]] = {
             "BuildExtension",
             "include_paths",
             "library_paths",
+            "check_compiler_ok_for_platform",
+            "get_compiler_abi_compatibility_and_version",
         ),
         _CPP,
     ),
@@ -260,7 +257,6 @@ GAPS: dict[str, dict[str, Gap]] = {
         (
             "FixedQParamsObserver",
             "HistogramObserver",
-            "NoopObserver",
             "RecordingObserver",
             "ReuseInputObserver",
         ),
@@ -353,6 +349,7 @@ _MADE_ELSEWHERE = frozenset(
         "cuda.jiterator",
         "sparse",
         "nn.attention",
+        "utils.cpp_extension",
         "utils.data",
         "mtia",
         "onnx.symbolic_opset11",
@@ -363,7 +360,6 @@ _MADE_ELSEWHERE = frozenset(
         "_C",
         "distributed.checkpoint.format_utils",
         "distributed.optim",
-        "ao.nn.qat",
         "fx.experimental.accelerator_partitioner",
         "fx.experimental.graph_gradual_typechecker",
         "fx.experimental.meta_tracer",
@@ -388,6 +384,15 @@ def raising(name: str, gap: Gap) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = short
     function.__doc__, function.__module__ = doc, place.removesuffix(".Tensor")
     return function
+
+
+def refused_class(space: str, name: str, *methods: str) -> Any:
+    """Return the class that stands for ``name``, whose class methods raise in its words."""
+    gap = GAPS[space][name]
+    refused: Any = raising(f"{space}.{name}", gap)
+    for method in methods:
+        setattr(refused, method, staticmethod(raising(f"{space}.{name}.{method}", gap)))
+    return refused
 
 
 def functions(space: str) -> dict[str, Callable[..., Any]]:

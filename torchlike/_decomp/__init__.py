@@ -12,6 +12,7 @@ from typing import Any
 
 from torchlike._decomp.decompositions import RULES
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
+from torchlike._ops.aten.tags import Tag
 
 __all__ = [
     "core_aten_decompositions",
@@ -80,8 +81,8 @@ def remove_decompositions(decompositions: dict[Any, Any], aten_ops: Sequence[Any
 
 
 def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the decompositions of this table, which reduce operators to a smaller set.
+    """Return the decompositions of this table of operators that are not of the core set.
 
     Differs from PyTorch: there are fewer of them (see ``decompositions.py``).
     """
-    return dict(RULES)
+    return {operator: rule for operator, rule in RULES.items() if Tag.core not in operator.tags}

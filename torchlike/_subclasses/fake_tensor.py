@@ -8,18 +8,36 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
-from torchlike._core import devices, errors, modes, overrides
+from torchlike._compat.symbolic import (
+    SymBool,
+    SymInt,
+    SymNode,
+    hint_of,
+    is_symbolic,
+)
+from torchlike._core import devices, dtypes, errors, modes, overrides
 from torchlike._core.overrides import no_function
 from torchlike._core.size import Size, size_of
 from torchlike._extensions.meta import MetaArray
 from torchlike._extensions.overrides import protocol
 from torchlike._ops.aten.tags import Tag
 from torchlike._subclasses.constants import Constants, is_one_value
+from torchlike._subclasses.fake_context import FakeImplCtx, running
+from torchlike._subclasses.fake_errors import (
+    REFUSALS as REFUSALS,
+)
+from torchlike._subclasses.fake_errors import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    MetadataMismatchError,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
+from torchlike._subclasses.fake_sizes import by_mask, product, set_size
 from torchlike._subclasses.symbolic_results import sizes_of_results
+from torchlike._subclasses.symbolic_rules import sizes_by_values
 from torchlike.ops._aten.handlers import tensors_of
 from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor, wrap
@@ -41,39 +59,15 @@ __all__ = [
 ]
 
 
-class MetadataMismatchError(RuntimeError):
-    """Two tensors that should agree do not."""
-
-
-class UnsupportedFakeTensorException(RuntimeError):
-    """A tensor that cannot be faked."""
-
-
-class _OfOperator(RuntimeError):
-    def __init__(self, func: Any) -> None:
-        super().__init__(func)
-        self.func = func
-
-
-class DataDependentOutputException(_OfOperator):
-    """An operator whose result is a value."""
-
-
-class DynamicOutputShapeException(_OfOperator):
-    """An operator whose result's shape depends on values."""
-
-
-class UnsupportedOperatorException(_OfOperator):
-    """An operator that does not run on the meta device."""
-
-
-#: What an operator refuses because there are no values: with values it would not.
-REFUSALS = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 _OF_VALUES = ("_local_scalar_dense", "equal", "allclose", "is_nonzero")
 _SHAPED_BY_VALUES_TEXT = """
 nonzero masked_select _unique2 unique_dim unique_consecutive bincount
 """
 _SHAPED_BY_VALUES = tuple(_SHAPED_BY_VALUES_TEXT.split())
+
+
+#: Of an operator that is run to know what it gives.
+_ASKED = object()
 
 
 def _on_meta(t: Tensor) -> Tensor:
@@ -101,6 +95,10 @@ class FakeTensor(Tensor):
     fake_device: Any
     fake_mode: FakeTensorMode
     _constant: Tensor | None = None
+    #: The number that stands for its one value, and the version that had it.
+    _number: tuple[int, Any] | None = None
+    #: Whether only values tell where in the memory it begins.
+    _begins_by_values = False
     #: Its size with symbols; None where all sizes are plain numbers.
     symbolic_size: tuple[Any, ...] | None = None
 
@@ -149,7 +147,7 @@ class FakeTensor(Tensor):
         """Return the number of elements."""
         if self.symbolic_size is None:
             return Tensor.numel(self)
-        return self._asked(_product(self.shape), aten.sym_numel.default)
+        return self._asked(product(self.shape), aten.sym_numel.default)
 
     nelement = numel
 
@@ -165,7 +163,7 @@ class FakeTensor(Tensor):
         """Return the position of the first element in the storage. NotImplementedError where that
         depends on symbols."""
         offset = Tensor.storage_offset(self)
-        if self.symbolic_size is not None and offset:
+        if self._begins_by_values or (self.symbolic_size is not None and offset):
             raise NotImplementedError(
                 "storage_offset() of a FakeTensor of symbolic size that is part of another tensor"
             )
@@ -181,7 +179,7 @@ class FakeTensor(Tensor):
                     "fill the memory: use clone(memory_format=torch.contiguous_format) first"
                 )
             made[d] = self._asked(step, aten.sym_stride.int, d)
-            step = _product((step, size[d]))
+            step = product((step, size[d]))
         return tuple(made)
 
     def _asked(self, number: Any, overload: Any, *dim: int) -> Any:
@@ -208,10 +206,13 @@ class FakeTensor(Tensor):
         return Tensor._on(self._storage, self._view)
 
     def tolist(self) -> Any:
-        """Return the values. DataDependentOutputException where they are not known."""
+        """Return the values: unbacked symbols where they are not known and the mode has a
+        ``shape_env``, else DataDependentOutputException."""
         if self.constant is not None:
             return self.constant.tolist()
-        raise DataDependentOutputException(aten._local_scalar_dense.default)
+        if self.fake_mode.shape_env is None:
+            raise DataDependentOutputException(aten._local_scalar_dense.default)
+        return [part.tolist() for part in self.unbind(0)] if self.dim() else self.item()
 
     def numpy(self, *, force: bool = False) -> Any:
         """Raise RuntimeError: there are no values."""
@@ -245,6 +246,15 @@ class FakeTensor(Tensor):
         mode = maybe_get_fake_mode((args, kwargs))
         assert mode is not None
         return mode.run(func, args, kwargs)
+
+
+class DispatchCacheInfo(NamedTuple):
+    """How a cache of operators' results is used."""
+
+    hits: int
+    misses: int
+    bypasses: dict[str, int]
+    size: int
 
 
 class FakeTensorConverter:
@@ -313,6 +323,20 @@ class FakeTensorMode(TorchDispatchMode):
         """Return True: it is PyTorch's own."""
         return True
 
+    @classmethod
+    def cache_info(cls) -> DispatchCacheInfo:
+        """Return how the cache of results is used: results are not kept."""
+        return DispatchCacheInfo(0, 0, {}, 0)
+
+    @classmethod
+    def cache_clear(cls) -> None:
+        """Forget results that were kept: there are none."""
+
+    @property
+    def fake_tensor_converter(self) -> FakeTensorConverter:
+        """What makes this mode's fakes."""
+        return FakeTensorConverter()
+
     def from_tensor(
         self, tensor: Tensor, *, static_shapes: bool | None = None, **options: Any
     ) -> Any:
@@ -333,7 +357,7 @@ class FakeTensorMode(TorchDispatchMode):
         made = self._faked(tensor, None)
         static = self.static_shapes if static_shapes is None else static_shapes
         if self.shape_env is not None and not static:
-            _set_size(made, self.shape_env.sizes_for(tensor.shape))
+            set_size(made, self.shape_env.sizes_for(tensor.shape))
         if getattr(tensor, "_is_param", False):
             made._is_param = True
         if tensor.requires_grad:
@@ -369,22 +393,15 @@ class FakeTensorMode(TorchDispatchMode):
         on several devices.
         """
         name = func.overloadpacket.__name__
-        if name in _OF_SIZES:
-            return getattr(args[0], _OF_SIZES[name].__name__)(*args[1:])
-        if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
-            given = args[0]
-            if not isinstance(given, FakeTensor):
-                return self._faked(given, given.clone() if is_one_value(given) else None)
-            return given if func is aten.lift_fresh.default else self._copied(given)
-        if name in _OF_VALUES:
-            if isinstance(args[0], FakeTensor) and args[0].constant is not None:
-                return func(*pytree.tree_map(lambda a: getattr(a, "constant", a), args), **kwargs)
-            raise DataDependentOutputException(func)
-        if name == "index" and _by_mask(args):
-            raise DynamicOutputShapeException(aten.nonzero.default)
-        if name in _SHAPED_BY_VALUES:
-            raise DynamicOutputShapeException(func)
+        known = self._answered(func, name, args, kwargs)
+        if known is not _ASKED:
+            return known
         args, kwargs = self._converted(func, args, kwargs)
+        if name in _SHAPED_BY_VALUES or (name == "index" and by_mask(args)):
+            return self._shaped_by_values(func, args, kwargs)
+        kernels = getattr(func.operator, "kernels", None)
+        if kernels and ("meta" in kernels or not ("default" in kernels or func.operator.opaque)):
+            return self._by_its_fake(func, args, kwargs)
         sizes = self._symbolic_sizes(func, args, kwargs)
         device = self._device(func, args, kwargs)
         fakes = [t for t in tensors_of((*args, *kwargs.values())) if isinstance(t, FakeTensor)]
@@ -393,6 +410,9 @@ class FakeTensorMode(TorchDispatchMode):
         plain_args, plain_kwargs = pytree.tree_map(
             lambda a: a.meta() if isinstance(a, FakeTensor) else hint_of(a), (args, kwargs)
         )
+        by_values = name == "select" and is_symbolic(args[2])
+        if by_values:
+            plain_args = (*plain_args[:2], 0)
         with modes.unrecorded():
             out = func.operator(*plain_args, **plain_kwargs)
         if Tag.inplace_view in func.tags:
@@ -408,8 +428,9 @@ class FakeTensorMode(TorchDispatchMode):
                     if t._storage is o._storage and t._view is o._view:
                         return t
             made = FakeTensor(self, o, device)
+            made._begins_by_values = by_values
             if size is not None:
-                _set_size(made, size)
+                set_size(made, size)
             return made
 
         results = pytree.tree_map(wrapped, out)
@@ -422,6 +443,71 @@ class FakeTensorMode(TorchDispatchMode):
                 fake._constant = constant  # type: ignore[attr-defined]
         return results
 
+    def _answered(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """Return what an operator gives that asks for a size or a value, or takes what is known;
+        ``_ASKED`` for all others."""
+        if name in _OF_SIZES:
+            return getattr(args[0], _OF_SIZES[name].__name__)(*args[1:])
+        if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
+            given = args[0]
+            if not isinstance(given, FakeTensor):
+                return self._faked(given, given.clone() if is_one_value(given) else None)
+            return given if func is aten.lift_fresh.default else self._copied(given)
+        if name in _OF_VALUES:
+            if isinstance(args[0], FakeTensor) and args[0].constant is not None:
+                return func(*pytree.tree_map(lambda a: getattr(a, "constant", a), args), **kwargs)
+            number = self._number_of(args[0]) if name == "_local_scalar_dense" else None
+            if number is None:
+                raise DataDependentOutputException(func)
+            return number
+        if name == "_assert_scalar" and isinstance(args[0], SymBool):
+            return self.shape_env.assume(args[0])
+        return _ASKED
+
+    def _by_its_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run the fake of an operator of the user's. UnsupportedOperatorException without one."""
+        operator = func.operator
+        if "meta" not in operator.kernels:
+            raise UnsupportedOperatorException(func)
+        with running(FakeImplCtx(self.shape_env, func, DynamicOutputShapeException)), self:
+            result = operator.kernels["meta"](*args, **kwargs)
+        for t in operator._written(args, kwargs):
+            t._storage.version += 1
+        return result
+
+    def _number_of(self, fake: Any) -> Any:
+        """Return the unbacked symbol that stands for a tensor's one value, the same until it is
+        written; None where there can be none."""
+        if self.shape_env is None or not isinstance(fake, FakeTensor):
+            return None
+        if fake.dtype is dtypes.bool or fake.dtype.is_complex or fake.numel() != 1:
+            return None
+        if fake._number is None or fake._number[0] != fake._version:
+            env = self.shape_env
+            made = env.unbacked_float() if fake.dtype.is_floating_point else env.unbacked_int()
+            fake._number = fake._version, made
+        return fake._number[1]
+
+    def _shaped_by_values(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Return the fakes of results of which a size is an unbacked symbol.
+
+        DynamicOutputShapeException where the mode has no ``shape_env``, and for operators whose
+        results no one symbol describes.
+        """
+        name = func.overloadpacket.__name__
+        found = None if self.shape_env is None else sizes_by_values(name, args, kwargs)
+        if found is None:
+            raise DynamicOutputShapeException(aten.nonzero.default if name == "index" else func)
+        most, sizes = found
+        made = []
+        env: Any = self.shape_env
+        count = env.unbacked_int(0, math.inf if is_symbolic(most) else most)
+        for size, dtype in sizes(count):
+            meta = wrap(MetaArray(tuple(map(hint_of, size)), (dtype or args[0].dtype).numpy))
+            made.append(FakeTensor(self, meta, args[0].fake_device))
+            set_size(made[-1], size)
+        return made[0] if len(made) == 1 else tuple(made)
+
     @staticmethod
     def _viewed_in_place(fake: FakeTensor, meta: Tensor, sizes: Any) -> FakeTensor:
         """Change a fake as an operator such as ``t_`` has changed the meta tensor, and return
@@ -429,7 +515,7 @@ class FakeTensorMode(TorchDispatchMode):
         fake._storage, fake._view = meta._storage, meta._view
         fake._constant = fake.symbolic_size = None
         if sizes is not None:
-            _set_size(fake, next(sizes))
+            set_size(fake, next(sizes))
         return fake
 
     def _symbolic_sizes(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -477,24 +563,6 @@ class FakeTensorMode(TorchDispatchMode):
         return found or devices.get_default_device()
 
 
-def _product(sizes: Sequence[Any]) -> Any:
-    """Return the product of sizes, of which no recording is told."""
-    env = next((n.node.shape_env for n in sizes if is_symbolic(n)), None)
-    found = math.prod(map(expression_of, sizes))
-    return found if env is None else env.number(found)
-
-
-def _set_size(fake: FakeTensor, size: tuple[Any, ...]) -> None:
-    """Have a fake say a size of symbols. RuntimeError where it is not the fake's for the sizes at
-    hand."""
-    if tuple(map(hint_of, size)) != tuple(fake._geometry.size):
-        raise RuntimeError(
-            f"a tensor of size {tuple(fake._geometry.size)} was to be of the symbolic size {size}"
-        )
-    if any(map(is_symbolic, size)):
-        fake.symbolic_size = size
-
-
 def _shown(func: Any, args: Any, kwargs: Any) -> str:
     """Return a call as errors show it: tensors without their values."""
 
@@ -505,10 +573,6 @@ def _shown(func: Any, args: Any, kwargs: Any) -> str:
 
     parts = [*map(text, args), *(f"{k}={text(v)}" for k, v in kwargs.items())]
     return f"{func}({', '.join(parts)})"
-
-
-def _by_mask(args: Any) -> bool:
-    return any(i is not None and str(i.dtype) in ("torch.bool", "torch.uint8") for i in args[1])
 
 
 def is_fake(x: Any) -> bool:

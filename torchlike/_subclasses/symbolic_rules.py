@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._compat.symbolic import hint_of
-from torchlike._core import errors
+from torchlike._compat.symbolic import SymInt, hint_of
+from torchlike._core import dtypes, errors
 
 Sizes = tuple[Any, ...]
 #: By the operator's name without its underscores at the end: ``rule(arguments) -> sizes``.
@@ -61,7 +61,7 @@ def _stepped(a: dict[str, Any]) -> list[Sizes]:
     start, end, step = a.get("start", 0), a["end"], a.get("step", 1)
     if any(isinstance(n, float) for n in (start, end, step)):
         raise NotImplementedError("aten.arange with symbolic sizes and floats: use ints")
-    return [(-((start - end) // step),)]
+    return [(end - start if step == 1 else -((start - end) // step),)]
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -72,6 +72,20 @@ def _with(size: Sizes, dim: int, n: Any) -> Sizes:
     return (*size[:at], n, *size[at + 1 :])
 
 
+def _is_negative(value: Any) -> bool:
+    """Return whether a place counts from the end, by the number at hand if there is one."""
+    if isinstance(value, SymInt) and value.node.shape_env.unbacked.among(value.node.expr):
+        return bool(value < 0)
+    return hint_of(value) < 0
+
+
+@_rule("select")
+def _selected(a: dict[str, Any]) -> list[Sizes]:
+    size = _first(a)
+    at = errors.wrap_dim(a["dim"], len(size))
+    return [(*size[:at], *size[at + 1 :])]
+
+
 @_rule("slice")
 def _slice(a: dict[str, Any]) -> list[Sizes]:
     size = _first(a)
@@ -80,11 +94,13 @@ def _slice(a: dict[str, Any]) -> list[Sizes]:
     def place(value: Any, default: Any) -> Any:
         if value is None or (isinstance(value, int) and value >= 1 << 62):
             return default
-        value = value + n if hint_of(value) < 0 else value
+        value = value + n if _is_negative(value) else value
         return n if value > n else (0 if value < 0 else value)
 
     start, end, step = place(a["start"], 0), place(a["end"], n), a["step"]
-    return [_with(size, a["dim"], (end - start + step - 1) // step if end > start else 0)]
+    if not end >= start:
+        return [_with(size, a["dim"], 0)]
+    return [_with(size, a["dim"], end - start if step == 1 else (end - start + step - 1) // step)]
 
 
 @_rule("split unsafe_split split_copy")
@@ -236,6 +252,45 @@ def _resized(a: dict[str, Any]) -> list[Sizes]:
 def _attention(a: dict[str, Any]) -> list[Sizes]:
     query = tuple(a["query"].shape)
     return [(*query[:-1], a["value"].shape[-1]), query[:-1]]
+
+
+@_rule("squeeze")
+def _squeezed(a: dict[str, Any]) -> list[Sizes]:
+    """Refuse sizes that may be 1: how many dimensions are left is part of the graph."""
+    size, dim = _first(a), a.get("dim")
+    dims = range(len(size)) if dim is None else [dim] if isinstance(dim, int) else dim
+    asked = {errors.wrap_dim(d, len(size)) for d in dims}
+    return [tuple([n for d, n in enumerate(size) if not (d in asked and n == 1)])]
+
+
+#: What a size that values tell makes of results: their sizes, and dtypes that are not the input's.
+_ByValues = Callable[[Any], list[tuple[Sizes, Any]]]
+
+
+def sizes_by_values(name: str, args: Any, kwargs: Any) -> tuple[Any, _ByValues] | None:
+    """Return of an operator whose results have a size that values tell: how large that is at most,
+    and what it makes of them. None of operators that are not described so."""
+    self = args[0]
+    whole = tuple(self.shape)
+    if name == "nonzero":
+        return self.numel(), lambda n: [((n, self.dim()), dtypes.int64)]
+    if name == "masked_select" and whole == tuple(args[1].shape):
+        return self.numel(), lambda n: [((n,), None)]
+    if name == "_unique2":
+        given = dict(zip(("sorted", "return_inverse", "return_counts"), args[1:], strict=False))
+        given |= kwargs
+        inverse = whole if given.get("return_inverse") else (0,)
+        counted = given.get("return_counts")
+        return self.numel(), lambda n: [
+            ((n,), None),
+            (inverse, dtypes.int64),
+            ((n,) if counted else (0,), dtypes.int64),
+        ]
+    if name != "index" or sum(i is not None for i in args[1]) != 1:
+        return None
+    at = next(k for k, i in enumerate(args[1]) if i is not None)
+    mask = args[1][at]
+    return mask.numel(), lambda n: [((*whole[:at], n, *whole[at + mask.dim() :]), None)]
 
 
 def rule_of(name: str) -> Callable[[dict[str, Any]], list[Sizes]] | None:

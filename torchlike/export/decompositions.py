@@ -24,6 +24,7 @@ from torchlike.fx.experimental.functional_graphs import FunctionalMode
 from torchlike.fx.experimental.proxy_tensor import PythonKeyTracer, disable_proxy_modes_tracing
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, map_arg
+from torchlike.ops._aten.packets import aten
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
@@ -60,7 +61,8 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> Exp
     for name, child in program.graph_module.named_children():
         tracer.root.add_module(name, child)
     fake = _fake_mode(program)
-    mode = FunctionalMode(tracer, "symbolic", dict(table or {}))
+    table = default_decompositions() if table is None else table
+    mode = FunctionalMode(tracer, "symbolic", dict(table))
     inputs, env = _placeholders(program, tracer, fake)
     with set_grad_enabled(False), fake, mode:
         for node in program.graph.nodes:
@@ -76,7 +78,9 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> Exp
                 arg.name = node.name
             outputs.append((node, OutputSpec(spec.kind, arg, spec.target)))
     tracer.graph.output(tuple(node for node, _ in outputs))
-    tracer.graph.eliminate_dead_code(lambda n: n.op in ("placeholder", "output"))
+    tracer.graph.eliminate_dead_code(
+        lambda n: n.op in ("placeholder", "output") or n.target is aten._assert_scalar.default
+    )
     module = GraphModule(tracer.root, tracer.graph, "GraphModule")
     signature = ExportGraphSignature(
         [

@@ -156,10 +156,11 @@ class ExportedProgram:
         decompose_custom_triton_ops: bool = False,
     ) -> ExportedProgram:
         """Return the program without writes: new values of what it writes are outputs. Operators
-        that PyTorch composes of others are decomposed, and those of ``decomp_table`` as it says.
+        that PyTorch composes of others are decomposed, and those of ``decomp_table`` as it says:
+        by default those of ``default_decompositions()``.
 
-        Differs from PyTorch: the default table takes apart what is made of other operators of
-        aten's, not down to the core set.
+        Differs from PyTorch: that table has fewer, so some operators are not of the core set; and
+        operators that are composed are taken apart whatever the table says.
         """
         return _decompositions.decomposed(self, decomp_table)
 

@@ -142,7 +142,7 @@ class _GraphReader:
     def __init__(self, ranges: dict[str, ValueRange]) -> None:
         env: Any = ShapeEnv()
         self.symbols = symbolic_sizes.symbols(list(ranges)) if ranges else {}
-        env.hints.update({n: max(r.lower, symbolic_sizes.LEAST) for n, r in ranges.items()})
+        env.hints.update({n: max(r.lower or 0, symbolic_sizes.LEAST) for n, r in ranges.items()})
         self.env = env
         self.fake = FakeTensorMode(shape_env=env, static_shapes=True)
 

@@ -129,7 +129,8 @@ def _guards(args: Any, kwargs: dict[str, Any], sizes: ArgumentSizes) -> InputGua
         else:
             leaves.append((name, plain(wanted) if is_symbolic(wanted) else {"is": leaf}))
     relations = [(g.is_equality, str(g.left), str(g.right), g.holds) for g in sizes.env.guards]
-    return InputGuards(leaves, dict(sizes.ranges()), relations, sizes.assumed)
+    ranges = {n: (s.range.lower or 0, s.range.upper) for n, s in sizes.symbols.items()}
+    return InputGuards(leaves, ranges, relations, sizes.assumed)
 
 
 def save(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -55,17 +56,19 @@ _SAMPLES = (
 
 
 class ValueRange(NamedTuple):
-    """What a symbol may stand for; ``upper`` is None for any size."""
+    """What a symbol may stand for; ``upper`` is None for any size, ``lower`` for any number that
+    values tell."""
 
-    lower: int
+    lower: int | None
     upper: int | None
 
     def __repr__(self) -> str:
-        return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
+        lower = "-int_oo" if self.lower is None else self.lower
+        return f"VR[{lower}, {'int_oo' if self.upper is None else self.upper}]"
 
     def has(self, size: int) -> bool:
         """Return whether a size is within the range."""
-        return size >= self.lower and (self.upper is None or size <= self.upper)
+        return size >= (self.lower or 0) and (self.upper is None or size <= self.upper)
 
 
 class Symbol(NamedTuple):
@@ -205,7 +208,7 @@ class ArgumentSizes:
             bounds.append(f"{name} >= {max(symbol.range.lower, symbolic_sizes.LEAST)}")
             if symbol.range.upper is not None:
                 bounds.append(f"{name} <= {symbol.range.upper}")
-        scope = jax_export.SymbolicScope(bounds)
+        scope = self.env.scope = jax_export.SymbolicScope(bounds)
         found = jax_export.symbolic_shape(", ".join(self.symbols) + ",", scope=scope)
         self.env.hints.update({n: s.size for n, s in self.symbols.items()})
         return dict(zip(self.symbols, found, strict=True))
@@ -257,8 +260,12 @@ class ArgumentSizes:
         return found
 
     def ranges(self) -> dict[str, ValueRange]:
-        """Return the ranges of the symbols, by their names."""
-        return {name: symbol.range for name, symbol in self.symbols.items()}
+        """Return the ranges of the symbols, by their names, those of values included."""
+        found = {name: symbol.range for name, symbol in self.symbols.items()}
+        for name, (lower, upper) in self.env.unbacked.ranges.items():
+            ends = [None if math.isinf(end) else int(end) for end in (lower, upper)]
+            found[name] = ValueRange(*ends)
+        return found
 
 
 def _violated(symbol: Symbol, guard: Any, fixes: bool) -> str:

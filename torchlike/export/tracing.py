@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
+from torchlike._compat.symbolic import SymBool, SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import modes
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensorMode
 from torchlike.export.graph_signature import (
@@ -22,6 +22,7 @@ from torchlike.export.graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymBoolArgument,
     SymFloatArgument,
     SymIntArgument,
     TensorArgument,
@@ -273,7 +274,12 @@ def _output(tracer: ExportTracer, leaf: Any) -> tuple[Any, OutputSpec]:
     if isinstance(leaf, Tensor) or is_symbolic(leaf):
         standing = tracer.standing_for(leaf)
         node = tracer.create_arg(standing)
-        kinds = ((SymInt, SymIntArgument), (SymFloat, SymFloatArgument), (Tensor, TensorArgument))
+        kinds = (
+            (SymInt, SymIntArgument),
+            (SymFloat, SymFloatArgument),
+            (SymBool, SymBoolArgument),
+            (Tensor, TensorArgument),
+        )
         kind = next(made for of, made in kinds if isinstance(leaf, of))
         return node, OutputSpec(OutputKind.USER_OUTPUT, kind(node.name), None)
     if not isinstance(leaf, _PLAIN):

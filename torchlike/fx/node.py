@@ -41,7 +41,11 @@ placeholder call_method call_module call_function get_attr output root
 """
 _OPERATIONS = tuple(_OPERATIONS_TEXT.split())
 #: Functions whose calls are kept, though nothing uses their results.
-_side_effectful_functions: set[Any] = {torchlike._assert, operator.setitem}
+_side_effectful_functions: set[Any] = {
+    torchlike._assert,
+    operator.setitem,
+    torchlike.ops.aten._assert_scalar.default,
+}
 
 
 def has_side_effect(fn: Any) -> Argument:

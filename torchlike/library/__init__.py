@@ -4,6 +4,7 @@ Imports `_ops`, `autograd` and below. Begin with ``custom_op.py``; ``registratio
 and the ``register_`` functions, ``operator.py`` what an operator does when it is called.
 """
 
+from torchlike._subclasses.fake_context import get_ctx
 from torchlike.library.custom_op import CustomOpDef, custom_op
 from torchlike.library.infer import infer_schema
 from torchlike.library.opcheck import opcheck

@@ -1,5 +1,6 @@
 """``torch.classes``: classes that libraries register in C++, of which there are none here."""
 
+import os
 from typing import Any
 
 #: The libraries loaded: none.
@@ -7,7 +8,10 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path: str) -> None:
-    """Raise NotImplementedError: a C++ library for PyTorch needs PyTorch."""
+    """Raise NotImplementedError: a C++ library for PyTorch needs PyTorch. OSError where there is
+    none."""
+    if not os.path.exists(path):
+        raise OSError(f"Could not load this library: {path}")
     raise NotImplementedError(
         f"torch.classes.load_library({path!r}): classes of C++ libraries need PyTorch itself. Use "
         "instead: a Python class, and torch.library.custom_op for operators"

@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._subclasses.fake_context import get_ctx
 from torchlike.library import registration
 from torchlike.library.infer import infer_schema
 
-__all__ = ["custom_op", "impl", "impl_abstract"]
+__all__ = ["custom_op", "get_ctx", "impl", "impl_abstract"]
 
 
 def custom_op(qualname: str, func_or_schema: Any = None) -> Any:

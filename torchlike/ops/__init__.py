@@ -10,6 +10,7 @@ from typing import Any as _Any
 from torchlike._ops.aten.custom import exists as _exists
 from torchlike._ops.aten.custom import find as _find
 from torchlike._ops.aten.custom import load_library as load_library
+from torchlike._ops.aten.custom import loaded_libraries as loaded_libraries
 from torchlike.ops._aten.packets import aten as aten
 
 

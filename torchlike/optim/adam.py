@@ -17,6 +17,8 @@ from torchlike.optim.rules import (
 )
 from torchlike.tensor import Tensor
 
+_TENSOR_RATE = "lr as a Tensor is not supported for capturable=False and foreach=True"
+
 
 class Adam(MomentOptimizer):
     """Update by Adam (Kingma & Ba 2014): steps scaled by running moments of the gradients.
@@ -63,9 +65,7 @@ class Adam(MomentOptimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
-            raise ValueError(
-                "lr as a Tensor is not supported for capturable=False and foreach=True"
-            )
+            raise ValueError(_TENSOR_RATE)
         self._check_moments(lr, eps, betas, weight_decay)
         super().__init__(
             params,
@@ -95,6 +95,8 @@ class Adam(MomentOptimizer):
         )
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
+            raise RuntimeError(_TENSOR_RATE)
         return (
             group["weight_decay"] != 0,
             group["decoupled_weight_decay"],

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from torchlike._ops import functions
 from torchlike._runtime.reference import follows
 from torchlike.autograd.grad_mode import enable_grad, no_grad
@@ -215,10 +217,16 @@ def _cubic_interpolate(
         return (low + high) / 2.0
     d2 = square**0.5
     if x1 <= x2:
-        found = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+        found = x2 - (x2 - x1) * _ratio(g2 + d2 - d1, g2 - g1 + 2 * d2)
     else:
-        found = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+        found = x1 - (x1 - x2) * _ratio(g1 + d2 - d1, g1 - g2 + 2 * d2)
     return min(max(found, low), high)
+
+
+def _ratio(a: float, b: float) -> float:
+    """Return ``a / b``, which of a line is infinite or NaN: its cubic is least nowhere."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.divide(a, b))
 
 
 def _interval(

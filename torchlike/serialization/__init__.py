@@ -41,6 +41,7 @@ from torchlike.serialization.options import (
 )
 from torchlike.serialization.safe import load_safetensors, save_safetensors
 from torchlike.serialization.save import DEFAULT_PROTOCOL, save
+from torchlike.serialization.sources import SourceChangeWarning
 from torchlike.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
 
 #: What ``map_location`` may be.
@@ -50,6 +51,7 @@ __all__ = [
     "DEFAULT_PROTOCOL",
     "MAP_LOCATION",
     "LoadEndianness",
+    "SourceChangeWarning",
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",

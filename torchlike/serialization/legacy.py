@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import pickletools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike.serialization.opcodes import Machine
@@ -17,12 +17,14 @@ from torchlike.serialization.survey import Inert, Survey
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
+#: How files begin, by the protocol of their pickles.
+_HEADS = tuple(pickle.dumps(MAGIC, protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1))
 
 
 def is_legacy(file: Any) -> bool:
     """Return whether a checkpoint in this format begins where ``file`` stands. The file moves."""
-    head = pickle.dumps(MAGIC, protocol=2)
-    return file.read(len(head))[2:-1] == head[2:-1]  # after the protocol's number
+    head = file.read(max(map(len, _HEADS)))
+    return head.startswith(_HEADS)
 
 
 def _pickle_of(file: Any) -> bytes:
@@ -91,7 +93,7 @@ def _plain(file: Any) -> Any:
     """Return the next pickle in a file, of numbers, text, lists and dictionaries."""
     code = _pickle_of(file)
     with _damage():
-        return Machine(code).load()
+        return Machine(code, "latin1").load()  # whatever the user says that the text is in
 
 
 def _types(code: bytes) -> dict[str, str]:
@@ -143,18 +145,21 @@ def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, b
     return code, big, contents
 
 
-def write(file: Any, code: bytes, storages: dict[str, tuple[int, Any]]) -> None:
-    """Write a checkpoint. storages: key -> (number of elements, little-endian bytes)."""
+def write(
+    file: Any, code: bytes, storages: dict[str, tuple[int, Any]], dumps: Callable[[Any], bytes]
+) -> None:
+    """Write a checkpoint. storages: key -> (number of elements, little-endian bytes); ``dumps``
+    pickles what stands around them."""
     sizes = {"short": 2, "int": 4, "long": 4}
     for value in (
         MAGIC,
         PROTOCOL,
         {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": sizes},
     ):
-        file.write(pickle.dumps(value, protocol=2))
+        file.write(dumps(value))
     file.write(code)
     keys = sorted(storages)
-    file.write(pickle.dumps(keys, protocol=2))
+    file.write(dumps(keys))
     for key in keys:
         count, content = storages[key]
         file.write(count.to_bytes(8, "little"))

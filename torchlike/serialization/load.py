@@ -24,7 +24,8 @@ from torchlike.serialization.archives import _is_zipfile
 from torchlike.serialization.damage import damaged, reading
 from torchlike.serialization.options import SHARED, get_default_mmap_options
 from torchlike.serialization.safe import load_safetensors
-from torchlike.serialization.storages import Archive, Legacy, Storages
+from torchlike.serialization.sources import class_of_file
+from torchlike.serialization.storages import Archive, Legacy, Storages, as_text
 from torchlike.serialization.weights import Weights, known_globals
 from torchlike.tensor import Tensor
 
@@ -44,8 +45,8 @@ class _Checkpoint:
         self._table = known_globals()
 
     def persistent_load(self, pid: Any) -> Any:
-        if pid[0] == "module":  # a class with its source, in the legacy format
-            return pid[1]
+        if as_text(pid[0]) == "module":
+            return class_of_file(*pid[1:])
         return self._archive.storage(pid)
 
     def find_class(self, module: str, name: str) -> Any:
@@ -163,6 +164,8 @@ def load(
       weights_only: unpickle nothing but tensors, containers, numbers and allowed classes. By
         default so, unless ``pickle_module`` is given. ``TORCH_FORCE_WEIGHTS_ONLY_LOAD=1`` makes it
         True, ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` the default False.
+      pickle_load_args: the ``Unpickler``'s, such as ``encoding="latin1"`` or ``"bytes"`` for the
+        text of files that Python 2 wrote. Warns with ``weights_only``, as in PyTorch.
       mmap: map the file (a path) into memory: tensors on the CPU lie in the map, and their bytes
         are read when they are used. Writes stay in this process, unless
         ``set_default_mmap_options`` says otherwise. A tensor that is computed with gets memory of
@@ -195,6 +198,8 @@ def load(
             "Can not safely load weights when explicit pickle_module is specified: pass "
             "weights_only=False, or leave pickle_module out"
         )
+    if weights_only and pickle_load_args:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
     if not isinstance(f, (str, bytes, os.PathLike)) and not hasattr(f, "read"):
         raise AttributeError(f"'{type(f).__name__}' object has no attribute 'seek'. {_SEEKABLE}")
     if not hasattr(f, "read"):

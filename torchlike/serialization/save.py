@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import pickle
@@ -61,12 +62,12 @@ _PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
 
 
 class _ArchivePickler(_PythonPickler):
-    """Protocol 2 with tensors, dtypes, sizes and devices under PyTorch's names."""
+    """Pickles tensors, dtypes, sizes and devices under PyTorch's names."""
 
     dispatch: ClassVar[dict[Any, Any]] = dict(_PythonPickler.dispatch)
 
-    def __init__(self, file: IO[bytes], legacy: bool = False) -> None:
-        super().__init__(file, protocol=2)
+    def __init__(self, file: IO[bytes], protocol: int, legacy: bool = False) -> None:
+        super().__init__(file, protocol=protocol)
         self._legacy = legacy
         self.storages: dict[int, tuple[str, Storage, np.ndarray]] = {}
         self._dtypes: dict[str, dtypes.dtype] = {}
@@ -116,7 +117,8 @@ class _ArchivePickler(_PythonPickler):
             return _NamedGlobal("torch", "device"), (obj.type, *index)
         if isinstance(obj, layouts.layout):
             return _NamedGlobal("torch.serialization", "_get_layout"), (repr(obj),)
-        return NotImplemented
+        theirs = getattr(super(), "reducer_override", None)  # of the user's module
+        return NotImplemented if theirs is None else theirs(obj)
 
     def _ragged(self, obj: NestedTensor) -> Any:
         """Return the parts of a ragged tensor as PyTorch writes one, without the extremes that it
@@ -280,6 +282,9 @@ def save(
       obj: tensors, state_dicts, anything picklable made of them.
       f: a path or a writable binary file. A regular file is written whole or not at all, behind
         links and with the permissions that it has; a pipe or a device gets the bytes as they come.
+      pickle_module: whose ``Pickler`` writes everything else. NotImplementedError for one that is
+        not written in Python (a subclass of ``pickle._Pickler``).
+      pickle_protocol: of the pickles in the file.
       _use_new_zipfile_serialization: False for the format before PyTorch 1.6.
 
     Example:
@@ -290,7 +295,9 @@ def save(
       >>> torch.load(file)
       {'w': tensor([1., 1.])}
     """
-    write = _write if _use_new_zipfile_serialization else _write_legacy
+    pickler = _pickler_by(pickle_module)
+    writing = _write if _use_new_zipfile_serialization else _write_legacy
+    write = functools.partial(writing, pickler=pickler, protocol=pickle_protocol)
     if hasattr(f, "write"):
         write(obj, f, "archive")
         if hasattr(f, "flush"):  # the file may be read by its name before it is closed
@@ -307,29 +314,54 @@ def save(
         write(obj, file, path.stem)
 
 
-def _write(obj: Any, file: Any, name: str) -> None:
+def _pickler_by(module: Any) -> type[_ArchivePickler]:
+    """Return the pickler of files that leaves to a module's what is not ours."""
+    if module is None or module.Pickler in (pickle.Pickler, _PythonPickler):
+        return _ArchivePickler
+    theirs = module.Pickler
+    if not issubclass(theirs, _PythonPickler):
+        raise NotImplementedError(
+            f"torch.save(pickle_module={module.__name__}): its Pickler is not written in Python. "
+            f"Use instead: torch.save({module.__name__}.dumps(obj), f)."
+        )
+    own = _ArchivePickler.dispatch
+    dispatch = {**own, **theirs.dispatch, _NamedGlobal: own[_NamedGlobal]}
+    return type("_ArchivePickler", (_ArchivePickler, theirs), {"dispatch": dispatch})
+
+
+def _write(
+    obj: Any, file: Any, name: str, *, pickler: type[_ArchivePickler], protocol: int
+) -> None:
     data = io.BytesIO()
-    pickler = _ArchivePickler(data)
-    pickler.dump(obj)
+    pickled = pickler(data, protocol)
+    pickled.dump(obj)
     with PyTorchFileWriter(file, root=name) as archive:
         archive.write_record("data.pkl", data.getvalue())
         archive.write_record(".format_version", b"1")
         archive.write_record(".storage_alignment", b"%d" % ALIGNMENT)
         archive.write_record("byteorder", b"little")
-        for key, _, memory in pickler.storages.values():
+        for key, _, memory in pickled.storages.values():
             content = bytes(memory.nbytes) if data_is_skipped() else little(memory)
             archive.write_record(f"data/{key}", content)
         archive.write_end_of_file()
 
 
-def _write_legacy(obj: Any, file: Any, name: str) -> None:
+def _write_legacy(
+    obj: Any, file: Any, name: str, *, pickler: type[_ArchivePickler], protocol: int
+) -> None:
     if data_is_skipped():
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     data = io.BytesIO()
-    pickler = _ArchivePickler(data, legacy=True)
-    pickler.dump(obj)
+    pickled = pickler(data, protocol, legacy=True)
+    pickled.dump(obj)
     storages = {
-        key: (pickler.count(key, memory), little(memory))
-        for key, _, memory in pickler.storages.values()
+        key: (pickled.count(key, memory), little(memory))
+        for key, _, memory in pickled.storages.values()
     }
-    legacy.write(file, data.getvalue(), storages)
+
+    def dumps(value: Any) -> bytes:
+        plain = io.BytesIO()
+        pickler(plain, protocol).dump(value)
+        return plain.getvalue()
+
+    legacy.write(file, data.getvalue(), storages, dumps)

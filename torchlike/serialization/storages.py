@@ -50,7 +50,7 @@ class Storages:
     def storage(self, identity: Any) -> Any:
         if not (isinstance(identity, tuple) and len(identity) in (5, 6)):
             raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
-        what, storage_type, key, location, size, *view = identity
+        what, storage_type, key, location, size, *view = map(as_text, identity)
         if (
             what != "storage"
             or not isinstance(storage_type, StorageType)
@@ -121,6 +121,12 @@ class Storages:
                 "storages to the CPU."
             )
         return device
+
+
+def as_text(given: Any) -> Any:
+    """Return bytes that are ASCII, which ``encoding="bytes"`` leaves of text by Python 2, as text;
+    anything else as it is."""
+    return given.decode() if type(given) is bytes and given.isascii() else given
 
 
 class UnknownByteOrder(Said, ValueError):

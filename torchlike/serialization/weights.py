@@ -27,7 +27,8 @@ from torchlike.serialization.rebuild import (
     rebuild_wrapper_subclass,
     with_state,
 )
-from torchlike.serialization.storages import Storages, StorageType
+from torchlike.serialization.sources import class_of_file
+from torchlike.serialization.storages import Storages, StorageType, as_text
 from torchlike.tensor import Tensor
 
 _HEAD = "Weights only load failed. "
@@ -160,8 +161,8 @@ class Weights(Machine):
     def persistent_load(self, pid: Any) -> Any:
         if type(pid) is not tuple or not pid:
             raise pickle.UnpicklingError(f"persistent_load id must be tuple, but got {type(pid)}")
-        if pid[0] == "module" and len(pid) > 1:  # a class with its source, in the legacy format
-            return pid[1]
+        if as_text(pid[0]) == "module" and len(pid) > 1:
+            return class_of_file(*pid[1:])
         return self._archive.storage(pid)
 
     def _users(self, function: Callable[[], Any]) -> Any:

@@ -5,6 +5,8 @@ PyTorch's engine is x86 (which is fbgemm or onednn by the machine); qnnpack uses
 input and gives other numbers.
 """
 
+from importlib import import_module
+
 import pytest
 from oracle import compare, outcome, same
 
@@ -212,3 +214,52 @@ def test_what_is_not_there_names_torchao():
         found = outcome(lambda t, call=call: call(), torchlike)
         assert found.type == "NotImplementedError"
         assert "torchao" in found.words
+
+
+LAYERS = {
+    "Linear": ((6, 4), lambda t: _input(t, 3, 6)),
+    "Conv1d": ((2, 4, 3), lambda t: _input(t, 1, 2, 5)),
+    "Conv2d": ((2, 4, 3, 1, 1, 1, 2), lambda t: _input(t, 1, 2, 4, 4)),
+    "Conv3d": ((1, 2, 2), lambda t: _input(t, 1, 1, 3, 3, 3)),
+    "Embedding": ((5, 3, 1), lambda t: t.tensor([[0, 4], [1, 2]])),
+    "EmbeddingBag": ((5, 3), lambda t: t.tensor([[0, 4], [1, 2]])),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_that_train_with_rounded_weights(name):
+    arguments, example = LAYERS[name]
+
+    def run(t):
+        import_module(f"{t.__name__}.ao.nn.qat")
+        quantization = t.ao.quantization
+        config = quantization.get_default_qat_qconfig("qnnpack")
+        if name.startswith("Embedding"):
+            config = quantization.default_embedding_qat_qconfig
+        layer = _set(t, getattr(t.nn, name)(*arguments))
+        layer.qconfig = config
+        made = getattr(t.ao.nn.qat, name).from_float(layer)
+        x = example(t)
+        outs = [made(x)]
+        outs[0].square().sum().backward()
+        return (
+            outs,
+            made.weight.grad,
+            layer.weight is made.weight,
+            repr(made),
+            repr(made.to_float()),
+        )
+
+    compare(run)
+
+
+def test_a_layer_that_trains_with_a_rounded_weight_is_compiled():
+    from torchlike.ao.nn import qat
+
+    config = torchlike.ao.quantization.get_default_qat_qconfig("qnnpack")
+    layers = [_set(torchlike, qat.Linear(6, 4, qconfig=config)) for _ in range(2)]
+    calls = [layers[0], torchlike.jit(lambda x: layers[1](x))]
+    for call in calls * 2:
+        call(_input(torchlike, 3, 6)).square().sum().backward()
+    torchlike.testing.assert_close(layers[0].weight.grad, layers[1].weight.grad)
+    torchlike.testing.assert_close(layers[0].state_dict(), layers[1].state_dict())

@@ -13,6 +13,8 @@ import torch
 import torchlike
 from tests.parity.oracle import compare
 from tests.parity.semantics import (
+    cpp_extensions,
+    files_and_datasets,
     forward_mode,
     gradchecks,
     graphs_and_programs,
@@ -20,11 +22,13 @@ from tests.parity.semantics import (
     inference_mode,
     memory_and_files,
     modules_and_optimizers,
+    neural_networks,
     operators_and_fakes,
     random_in_vmap,
     refused_in_transforms,
     sparse_layouts,
     subclasses_and_state,
+    unbacked_sizes,
     warnings_and_out,
 )
 from tests.parity.semantics.differences import DIFFERENCES
@@ -39,10 +43,14 @@ AREAS: dict[str, ModuleType] = {
     "gradcheck": gradchecks,
     "warnings and out=": warnings_and_out,
     "modules and optimizers": modules_and_optimizers,
+    "nn": neural_networks,
     "memory and files": memory_and_files,
+    "files and datasets": files_and_datasets,
+    "C++ extensions": cpp_extensions,
     "subclasses and state": subclasses_and_state,
     "sparse layouts": sparse_layouts,
     "graphs and programs": graphs_and_programs,
+    "unbacked sizes": unbacked_sizes,
     "operators and fakes": operators_and_fakes,
 }
 #: How many characters of an error's or a warning's words count.
@@ -88,6 +96,7 @@ OF_ITSELF = (
     r"`isinstance\(treespec, LeafSpec\)` is deprecated",
     "The PyTorch API of MaskedTensors is in prototype",
     "Attempted to insert a get_attr Node",
+    r"os.fork\(\) was called",  # of JAX: PyTorch's loaders fork
 )
 
 

@@ -11,11 +11,21 @@ _ASKED_INSIDE = (
     "requires_grad_() inside a transform is as outside of one, and what is computed from it is "
     "right; PyTorch refuses it"
 )
-_TO_DENSE = "NotImplementedError names to_dense(); PyTorch's RuntimeError names the layout alone"
-_UNKNOWN_SIZES = (
-    "XLA compiles for fixed shapes, so a program has no sizes that only values tell: an error says "
-    "to use torch.where, torch.cond or results padded to a fixed size"
+_OFFSETS = (
+    "offsets that decrease are refused; PyTorch takes bags of negative length for empty ones, or "
+    "reads outside of the indices"
 )
+_HALF_COMPLEX = (
+    "XLA has no complex numbers of 16-bit floats; NotImplementedError says to convert first"
+)
+_NO_FORMAT = (
+    "says that the file is in neither of PyTorch's formats; PyTorch 2.13, which reads no tar any "
+    "more either, fails in the middle of a pickle"
+)
+_BYTES_IN_ARCHIVES = (
+    "is loaded; PyTorch looks for the record of the storage b'0', which no archive has"
+)
+_TO_DENSE = "NotImplementedError names to_dense(); PyTorch's RuntimeError names the layout alone"
 
 DIFFERENCES: dict[str, dict[str, str]] = {
     "inference mode": {
@@ -46,11 +56,41 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "a_bag_with_the_last_offset_missing": "the mean of the last bag's rows; PyTorch divides "
         "their sum by the number of all indices from the bag's start on",
     },
+    "nn": {
+        "a_bag_with_offsets_that_fall": _OFFSETS,
+        "a_bag_with_a_negative_offset": _OFFSETS,
+        "a_tensor_rate_with_foreach_that_is_capturable": "steps, as every step here can be "
+        "captured; PyTorch captures on GPUs alone",
+        "a_half_times_a_complex_number": _HALF_COMPLEX,
+        "halves_to_a_complex_power": _HALF_COMPLEX,
+    },
     "memory and files": {
         "eigenvalues_seen_by_a_tracker": "lobpcg computes by eigh, so there are no iterations",
         "saving_an_old_file_to_an_object_that_only_writes": "a file needs write() alone; PyTorch's "
         "old format asks for flush() as well, and its new one does not",
     },
+    "files and datasets": {
+        "a_container_of_the_first_release": _NO_FORMAT,
+        "a_container_of_the_first_release_without_safety": _NO_FORMAT,
+        "a_file_that_is_a_tar_of_something_else": _NO_FORMAT,
+        "text_of_python_2_in_an_archive_as_bytes": _BYTES_IN_ARCHIVES,
+        "text_of_python_2_in_an_archive_safely_as_bytes": _BYTES_IN_ARCHIVES,
+        "an_argument_that_pickle_does_not_have": "the error names pickle.Unpickler, which reads "
+        "both formats here; PyTorch reads the old one by pickle.load",
+    },
+    "C++ extensions": dict.fromkeys(
+        (
+            "the_compiler_of_another_platform",
+            "a_source_that_is_not_there",
+            "a_source_in_cuda",
+            "an_extension_in_cuda",
+            "options_of_builds",
+            "an_extension_in_cpp",
+            "where_headers_are",
+        ),
+        "sources for PyTorch need its C++ library; NotImplementedError says at once to use "
+        "from_jax_function with jax.ffi or Pallas, and where an example is",
+    ),
     "subclasses and state": {
         "a_deep_copy_without_new_empty": "works for every subclass; PyTorch 2.13 refuses it unless "
         "new_empty() of the class gives an instance of it",
@@ -75,22 +115,20 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "any more, which it cannot read back",
     },
     "graphs and programs": {
-        "decomposed_to_the_core": "the default table takes apart what is made of other operators, "
-        "not down to the core set",
         "decomposed_by_no_table": "operators that are made of others are always taken apart; "
         "PyTorch keeps those that no table has",
-        "a_size_from_a_value": _UNKNOWN_SIZES,
-        "a_number_from_a_value": _UNKNOWN_SIZES,
-        "places_that_are_not_zero": _UNKNOWN_SIZES,
-        "chosen_by_a_mask": _UNKNOWN_SIZES,
-        "sizes_from_a_list": _UNKNOWN_SIZES,
         "the_signature_of_a_submodule": "the graph of a submodule takes what it needs; "
         "NotImplementedError names unflatten()",
     },
+    "unbacked sizes": {
+        "a_choice_without_dimensions_of_one": "how many dimensions are left is part of the graph, "
+        "so an error asks for a torch._check; PyTorch takes the size for another than 1, and the "
+        "graph's own result is then of another shape than it says",
+    },
     "operators and fakes": {
         "chosen_by_a_sparse_mask": "masks are dense; NotImplementedError names to_dense()",
-        "views_of_refs": "the places of references have torch's functions, and view is a method",
-        "modules_of_training_with_quantization": "NotImplementedError names torchao",
+        "whether_an_operator_has_a_fake": "custom_op registers a fake only where there is one; "
+        "PyTorch's registers one that raises",
         "trees_in_c": "the same functions as in torch.utils._pytree; PyTorch needs optree for them",
     },
 }

@@ -157,6 +157,91 @@ def fakes_of_two_modes(t: Any) -> Any:
                 return str(error)[:20]
 
 
+def _with_a_size_of_values(t: Any, name: str) -> Any:
+    def body(x: t.Tensor) -> t.Tensor:  # type: ignore[name-defined]
+        return x.nonzero()
+
+    body.__annotations__ = {"x": t.Tensor, "return": t.Tensor}
+    made = t.library.custom_op(f"own_{t.__name__}::{name}", mutates_args=())(body)
+
+    def fake(x: Any) -> Any:
+        n = t.library.get_ctx().new_dynamic_size(max=x.numel())
+        return x.new_empty((n, x.dim()), dtype=t.long)
+
+    made.register_fake(fake)
+    return made
+
+
+def an_operator_with_a_size_of_values(t: Any) -> Any:
+    made = _with_a_size_of_values(t, "sized")
+    env = _at(t, "fx.experimental.symbolic_shapes").ShapeEnv()
+    with _fakes(t).FakeTensorMode(shape_env=env):
+        return str(made(t.ones(3)))
+
+
+def an_operator_with_a_size_of_values_and_no_symbols(t: Any) -> Any:
+    made = _with_a_size_of_values(t, "unsized")
+    with _fakes(t).FakeTensorMode():
+        try:
+            made(t.ones(3))
+        except RuntimeError as error:
+            return type(error).__name__
+
+
+def an_operator_with_a_size_of_values_exported(t: Any) -> Any:
+    made = _with_a_size_of_values(t, "exported")
+    module = type("M", (t.nn.Module,), {"forward": lambda self, x: made(x) + 1})()
+    program = t.export.export(module, (t.tensor([1, 0]),))
+    return program.module()(t.tensor([0, 0])), program.module()(t.tensor([2, 3]))
+
+
+def the_context_outside_of_fakes(t: Any) -> Any:
+    return t.library.get_ctx(), _at(t, "_custom_ops").get_ctx()
+
+
+def an_operator_of_a_library_without_a_fake(t: Any) -> Any:
+    made = t.library.Library(f"bare_{t.__name__}", "DEF")
+    made.define("f(Tensor x) -> Tensor")
+    made.impl("f", lambda x: x + 1, "CPU")
+    try:
+        with _fakes(t).FakeTensorMode():
+            return getattr(t.ops, f"bare_{t.__name__}").f(t.ones(1))
+    except RuntimeError as error:
+        return type(error).__name__
+    finally:
+        made._destroy()
+
+
+def whether_an_operator_has_a_fake(t: Any) -> Any:
+    find = _at(t, "_library.simple_registry").singleton.find
+    _nonzero(t, "asked_with", True)
+    _nonzero(t, "asked_without", False)
+    names = ("asked_with", "asked_without", "nowhere")
+    return [find(f"own_{t.__name__}::{n}").fake_impl.kernel is not None for n in names]
+
+
+def a_cache_that_is_cleared(t: Any) -> Any:
+    mode = _fakes(t).FakeTensorMode
+    mode.cache_clear()
+    return mode.cache_info()
+
+
+def a_module_that_is_converted(t: Any) -> Any:
+    fakes = _fakes(t)
+    model = t.nn.Linear(2, 3)
+    mode = fakes.FakeTensorMode()
+    convert = mode.fake_tensor_converter.from_real_tensor
+    state = {n: convert(mode, p) for n, p in model.named_parameters()}
+    with mode:
+        out = t.func.functional_call(model, state, (mode.from_tensor(t.ones(1, 2)),))
+    return (
+        out.shape,
+        type(out).__name__,
+        out.requires_grad,
+        isinstance(state["weight"], t.nn.Parameter),
+    )
+
+
 def a_value_of_a_fake(t: Any) -> Any:
     with _fakes(t).FakeTensorMode():
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +44,13 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     require(input, RuntimeError, words)
 
 
+@composite("_assert_scalar", method=False)
+def assert_scalar(self: Any, assert_msg: str) -> None:
+    """Raise RuntimeError with the message unless a number or a bool is true."""
+    if not self:
+        raise RuntimeError(assert_msg)
+
+
 def _raise_unless(holds: bool, error: type[Exception], message: Any) -> None:
     if holds:
         return
@@ -67,6 +75,9 @@ def check_with(error_type: type[Exception], cond: Any, message: Any = None) -> N
             "torch._check_tensor_all() to assert that all elements are true."
         )
     if not isinstance(cond, bool):
+        if hasattr(cond, "assume"):  # of numbers that only values tell, while a graph is made
+            cond.assume()
+            return
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     _raise_unless(cond, error_type, message)
 
@@ -91,7 +102,15 @@ _check("_check_not_implemented", NotImplementedError)
 @composite("_check_is_size", method=False)
 def check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
     """Raise RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
-    _raise_unless(i >= 0 and (max is None or i <= max), RuntimeError, message)
+    warnings.warn(
+        "_check_is_size will be removed in a future PyTorch release along with "
+        "guard_size_oblivious.     Use _check(i >= 0) instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    check_with(RuntimeError, i >= 0, message)
+    if max is not None:
+        check_with(RuntimeError, i <= max, message)
 
 
 @composite("_check_tensor_all_with", method=False)

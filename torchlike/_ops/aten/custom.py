@@ -296,6 +296,10 @@ def remove(operator: Any) -> None:
             delattr(place, operator.name)
 
 
+#: Paths of the libraries that `load_library` was asked for.
+loaded_libraries: set[str] = set()
+
+
 def load_library(path: str | PathLike[str]) -> None:
     """Make the operators of a compiled library known, where they are written for XLA: so far those
     of ``torchvision`` and ``torchaudio``. OSError for every other library, as for one that cannot
@@ -305,9 +309,12 @@ def load_library(path: str | PathLike[str]) -> None:
     library = file.name.partition(".")[0]
     packages = (folder.name for folder in file.parents)  # torchaudio's lies in a folder lib
     module = next((_WRITTEN[p, library] for p in packages if (p, library) in _WRITTEN), None)
+    if module is None and not file.exists():
+        raise OSError(f"Could not load this library: {path}")
     if module is None:
         raise OSError(
             f"Could not load this library: {path}. It is compiled for PyTorch's C++ library; "
             "operators for torchlike are registered by torch.library.custom_op."
         )
     importlib.import_module(module)
+    loaded_libraries.add(str(file.resolve()))

@@ -22,26 +22,29 @@ from torchlike._ops.value_checks import refuse_tensor
 from torchlike.tensor import Tensor
 
 
-def _levels(x: Any, scale: Any, zero_point: Any) -> jax.Array:
+def _levels(x: Any, scale: Any, zero_point: Any, whole: bool) -> jax.Array:
     # PyTorch divides in float32, whatever the input.
     inverse = (1 / scale.astype(np.float32)).astype(x.dtype)
-    return jnp.round(x * inverse) + zero_point
+    return jnp.round(x * inverse) + zero_point if whole else jnp.round(x * inverse + zero_point)
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(3, 4, 5))
-def _quantized(x: Any, scale: Any, zero_point: Any, low: int, high: int, product: Any) -> jax.Array:
-    level = _levels(x, scale, zero_point)
+@partial(jax.custom_jvp, nondiff_argnums=(3, 4, 5, 6))
+def _quantized(
+    x: Any, scale: Any, zero_point: Any, low: int, high: int, product: Any, whole: bool
+) -> jax.Array:
+    level = _levels(x, scale, zero_point, whole)
     level = jnp.where(jnp.isnan(level), low, jnp.clip(level, low, high))
     return ((level - zero_point).astype(product) * scale.astype(product)).astype(x.dtype)
 
 
 @_quantized.defjvp
 def _quantized_jvp(
-    low: int, high: int, product: Any, primals: Any, tangents: Any
+    low: int, high: int, product: Any, whole: bool, primals: Any, tangents: Any
 ) -> tuple[Any, ...]:
-    level = _levels(*primals)
+    x, scale, zero_point = primals
+    level = _levels(x, scale, zero_point, whole)
     inside = (level >= low) & (level <= high)
-    return _quantized(*primals, low, high, product), jnp.where(inside, tangents[0], 0)
+    return _quantized(*primals, low, high, product, whole), jnp.where(inside, tangents[0], 0)
 
 
 def _computed(
@@ -49,9 +52,11 @@ def _computed(
 ) -> jax.Array:
     floats_only(input, "fake_quantize_tensor_cachemask_kernel_type_handling")
     kind = np.promote_types(input.dtype, np.float32) if input.dtype.itemsize > 2 else np.float32
+    whole = zero_point.dtype.kind in "iu"
     scale, zero_point = scale.astype(np.float32).astype(kind), zero_point.astype(kind)
     product = product or kind
-    return _quantized(input.astype(kind), scale, zero_point, low, high, product).astype(input.dtype)
+    out = _quantized(input.astype(kind), scale, zero_point, low, high, product, whole)
+    return out.astype(input.dtype)
 
 
 @op(
@@ -122,7 +127,8 @@ def fake_quantize_per_channel_affine(
     """Quantize and dequantize as ``fake_quantize_per_tensor_affine`` does, with a scale and zero
     point for each index of ``axis``.
 
-    RuntimeError for zero points outside the range, or of other numbers than there are channels.
+    Zero points that are floats lie between levels. RuntimeError for whole ones outside the range,
+    or of other numbers than there are channels.
     """
     if zero_point.dtype not in (dtypes.int32, dtypes.float32, dtypes.float16):
         kind = dtypes.scalar_type(zero_point.dtype)
@@ -133,7 +139,8 @@ def fake_quantize_per_channel_affine(
         raise RuntimeError(
             "dimensions of scale and zero-point are not consistent with input tensor"
         )
-    _check(zero_point, quant_min, quant_max)
+    if zero_point.dtype is dtypes.int32 or quant_min > quant_max:
+        _check(zero_point, quant_min, quant_max)
     if axis < 0:
         raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
     return fake_quantize_channels(input, scale, zero_point, axis, quant_min, quant_max)

@@ -84,6 +84,11 @@ def symbols(names: Sequence[str]) -> dict[str, Any]:
     return dict(zip(names, export.symbolic_shape(", ".join(names), scope=scope), strict=True))
 
 
+def symbol(name: str, scope: Any) -> Any:
+    """Make one more symbol of a scope."""
+    return export.symbolic_shape(f"{name},", scope=scope)[0]
+
+
 def parsed(text: str, known: Mapping[str, Any]) -> Any:
     """Parse an expression that was written as text, in symbols that are known."""
     some = next(iter(known.values()), None)

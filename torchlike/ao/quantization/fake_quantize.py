@@ -241,6 +241,18 @@ default_fused_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
 default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
     observer=MovingAveragePerChannelMinMaxObserver, quant_min=-128, quant_max=127, **_CHANNELS
 )
+_ROWS = {
+    "observer": MovingAveragePerChannelMinMaxObserver,
+    "qscheme": qschemes.per_channel_affine_float_qparams,
+    "ch_axis": 0,
+    "averaging_constant": 1,
+}
+default_embedding_fake_quant = FakeQuantize.with_args(
+    dtype=_quint8, quant_min=0, quant_max=255, **_ROWS
+)
+default_embedding_fake_quant_4bit = FakeQuantize.with_args(
+    dtype=absent_dtypes.DTYPES["quint4x2"], **_ROWS
+)
 
 
 def disable_fake_quant(mod: Any) -> None:

@@ -103,11 +103,12 @@ class UniformQuantizationObserverBase(ObserverBase):
         quant_max: int | None = None,
         eps: float = float(np.finfo(np.float32).eps),
         is_dynamic: bool = False,
+        factory_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype, is_dynamic)
         self.qscheme, self.reduce_range = qscheme, reduce_range
-        self.register_buffer("eps", tensor([eps]))
+        self._keep("eps", [eps], factory_kwargs)
         self.has_customized_qrange = quant_min is not None and quant_max is not None
         least, most = levels_of(dtype)
         if self.has_customized_qrange and quant_min is not None and quant_max is not None:
@@ -121,6 +122,10 @@ class UniformQuantizationObserverBase(ObserverBase):
         elif reduce_range and name_of(dtype) in ("qint8", "int8", "quint8", "uint8"):
             least, most = (-64, 63) if least < 0 else (0, 127)
         self.quant_min, self.quant_max = least, most
+
+    def _keep(self, name: str, value: Any, factory_kwargs: dict[str, Any] | None) -> None:
+        """Register a buffer of a number or a list, with the dtype and device that were asked."""
+        self.register_buffer(name, tensor(value, **(factory_kwargs or {})))
 
     def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> tuple[Tensor, Tensor]:
         """Return the scales (float32) and zero points (int64 for symmetric schemes, int32 for
@@ -153,8 +158,8 @@ class MinMaxObserver(UniformQuantizationObserverBase):
                 "                    and torch.per_tensor_affine."
             )
         super().__init__(dtype=dtype, qscheme=qscheme, **kwargs)
-        self.register_buffer("min_val", tensor(float("inf")))
-        self.register_buffer("max_val", tensor(float("-inf")))
+        self._keep("min_val", float("inf"), kwargs.get("factory_kwargs"))
+        self._keep("max_val", float("-inf"), kwargs.get("factory_kwargs"))
 
     def forward(self, x_orig: Tensor) -> Tensor:
         if x_orig.numel():
@@ -217,8 +222,8 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             )
         super().__init__(dtype=dtype, qscheme=qscheme, **kwargs)
         self.ch_axis = ch_axis
-        self.register_buffer("min_val", tensor([]))
-        self.register_buffer("max_val", tensor([]))
+        self._keep("min_val", [], kwargs.get("factory_kwargs"))
+        self._keep("max_val", [], kwargs.get("factory_kwargs"))
 
     def forward(self, x_orig: Tensor) -> Tensor:
         if x_orig.numel():
@@ -276,6 +281,19 @@ class PlaceholderObserver(ObserverBase):
 
     def calculate_qparams(self, **kwargs: Any) -> Any:
         raise Exception("calculate_qparams should not be called for PlaceholderObserver")
+
+
+class NoopObserver(ObserverBase):
+    """Watches nothing: what is not quantized has it."""
+
+    def __init__(self, dtype: Any = dtypes.float16, **kwargs: Any) -> None:
+        super().__init__(dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def calculate_qparams(self, **kwargs: Any) -> Any:
+        raise Exception("calculate_qparams should not be called for NoopObserver")
 
 
 globals().update(unsupported.functions("ao.quantization.observer"))

@@ -53,6 +53,9 @@ default_qat_qconfig = QConfig(fake.default_fake_quant, fake.default_weight_fake_
 default_dynamic_qat_qconfig = QConfig(
     fake.default_dynamic_fake_quant, fake.default_weight_fake_quant
 )
+_unquantized = observer.NoopObserver.with_args(dtype=dtypes.float32)
+default_embedding_qat_qconfig = QConfig(_unquantized, fake.default_embedding_fake_quant)
+default_embedding_qat_qconfig_4bit = QConfig(_unquantized, fake.default_embedding_fake_quant_4bit)
 default_qat_qconfig_v2 = QConfig(
     fake.default_fused_act_fake_quant, fake.default_fused_wt_fake_quant
 )

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
+from torchlike._compat.symbolic import expression_of, is_symbolic
 from torchlike._core import modes, overrides
 from torchlike._extensions import boxes
 from torchlike._extensions.overrides import protocol, python_signatures
@@ -71,6 +71,7 @@ _functional_graphs: Any = LazyModule("torchlike.fx.experimental.functional_graph
 _PYTHON = python_signatures.table("nn.functional")
 
 #: What gives a size: no node until it is used.
+_ITEM = (aten.item.default, aten._local_scalar_dense.default)
 _ASKING = (aten.sym_size, aten.sym_stride, aten.sym_numel, aten.sym_storage_offset)
 
 
@@ -134,8 +135,8 @@ class PythonKeyTracer(Tracer):
         return proxy
 
     def number(self, value: Any) -> Any:
-        """Return the proxy of a SymInt or SymFloat, creating on first use the node that asks a
-        tensor for it, or computes it."""
+        """Return the proxy of a symbolic number, creating on first use the node that asks a tensor
+        for it, or computes it."""
         node = value.node
         found = self.numbers.get(node.expr)
         if found is None:
@@ -160,7 +161,7 @@ class PythonKeyTracer(Tracer):
     def standing_for(self, value: Any) -> Argument:
         """Return the proxy of a tensor or of a number made of sizes; a constant is returned as it
         is."""
-        if isinstance(value, (SymInt, SymFloat)) and is_symbolic(value):
+        if is_symbolic(value):
             return self.number(value)
         entry = self.tracked_proxy(value) if isinstance(value, Tensor) else None
         return value if entry is None else entry[0]
@@ -215,6 +216,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return self._value(func, args, kwargs)
         if func.overloadpacket in _ASKING:
             return func(*args, **kwargs)
+        if func is aten._assert_scalar.default and is_symbolic(args[0]):
+            named = self.tracer.number(args[0]).node.name
+            args = (args[0], f"{args[1].partition(' on node ')[0]} on node '{named}'")
         recorded = self.recorded_as(func)
         tracer = self.tracer
         proxies = pytree.tree_map(self.standing_for, (args, kwargs))
@@ -290,6 +294,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 continue
             known[id(tensor)] = self._known(tensor)
             if known[id(tensor)] is None:
+                number = self._unbacked(func, tensor)
+                if number is not None:
+                    return number
                 self.tracer.refused = RuntimeError(_VALUE_ASKED.format(func=func))
                 raise self.tracer.refused
         args, kwargs = pytree.tree_map(lambda a: known.get(id(a), a), (args, kwargs))
@@ -297,6 +304,23 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return func(*args, **kwargs)
         with unhandled():
             return func(*args, **kwargs)
+
+    def _unbacked(self, func: Any, tensor: Tensor) -> Any:
+        """Make a node of ``item()`` of a fake tensor, and return the unbacked symbol that it gives;
+        None where there can be none."""
+        if func not in _ITEM or not isinstance(tensor, FakeTensor):
+            return None
+        number = tensor.fake_mode._number_of(tensor)
+        if number is None:
+            return None
+        recorded = _ITEM[0 if self.pre_dispatch else 1]
+        given = (self.standing_for(tensor),)
+        proxy = self.tracer.create_proxy(
+            "call_function", recorded, given, {}, name=recorded.overloadpacket.__name__
+        )
+        proxy.node.meta["val"] = number
+        self.tracer.numbers.setdefault(expression_of(number), proxy)
+        return number
 
     def _after(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Return the values of an operator's results, where they are known."""

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torchlike._compat.symbolic import SymInt, SymNode, hint_of, symbolic_sizes
+from torchlike._compat.symbolic import (
+    SymBool,
+    SymFloat,
+    SymInt,
+    SymNode,
+    UnbackedFloat,
+    hint_of,
+    symbolic_sizes,
+)
 from torchlike._compat.symbolic import is_symbolic as _is_symbolic
+from torchlike.fx.experimental._unbacked import Unbacked
 
 __all__ = [
     "GuardOnDataDependentSymNode",
@@ -34,9 +44,11 @@ class ShapeEnv:
     Sizes that are equal at hand share a symbol; 0 and 1 are numbers, for broadcasting asks for
     them. A traced graph is right for sizes that decide alike: see `holds`.
 
+    A number that only values tell has no size at hand: it is an unbacked symbol, ``u0``, ``u1``, …,
+    and comparisons of it are conditions (SymBool) unless bounds decide them.
+
     Differs from PyTorch: symbols are called ``s0``, ``s1``, … in the order in which they come;
-    comparisons are decided at once, so there is no SymBool; a symbol that was fixed by a guard
-    stays a symbol.
+    comparisons of them are decided at once; a symbol that was fixed by a guard stays a symbol.
     """
 
     def __init__(self) -> None:
@@ -47,6 +59,10 @@ class ShapeEnv:
         self._by_size: dict[int, SymInt] = {}
         self._free: list[Any] = []
         self._count = 32
+        self.unbacked = Unbacked()
+        self._nodes: dict[str, SymNode] = {}
+        #: What expressions that are computed with together have in common.
+        self.scope: Any = None
 
     def reserve(self, count: int) -> None:
         """Reserve this many symbols; there are 32 otherwise. Raises RuntimeError once there is a
@@ -68,9 +84,7 @@ class ShapeEnv:
         return found
 
     def _new_symbol(self, size: int) -> SymInt:
-        if not self._free and not self.hints:
-            made = symbolic_sizes.symbols([f"s{i}" for i in range(self._count)])
-            self._free = list(made.values())
+        self._begin()
         if not self._free:
             raise NotImplementedError(
                 f"more than {self._count} different sizes: call ShapeEnv.reserve(count) first"
@@ -78,6 +92,53 @@ class ShapeEnv:
         expr = self._free.pop(0)
         self.hints[str(expr)] = size
         return SymInt(SymNode(expr, self, size))
+
+    def _begin(self) -> None:
+        """Make the symbols to choose from, unless there are some."""
+        if self.scope is None:
+            made = symbolic_sizes.symbols([f"s{i}" for i in range(max(self._count, 1))])
+            self._free = list(made.values())
+            self.scope = self._free[0].scope
+
+    def unbacked_int(self, lower: float = -math.inf, upper: float = math.inf) -> SymInt:
+        """Return a new unbacked symbol, of an int within bounds."""
+        self._begin()
+        name, hint = self.unbacked.new(lower, upper)
+        self.hints[name] = hint
+        self._nodes[name] = SymNode(symbolic_sizes.symbol(name, self.scope), self, hint)
+        return SymInt(self._nodes[name])
+
+    def unbacked_float(self) -> SymFloat:
+        """Return a new unbacked symbol, of a float."""
+        return SymFloat(SymNode(UnbackedFloat((self.unbacked.new_float(),)), self, 0.5))
+
+    create_unbacked_symint, create_unbacked_symfloat = unbacked_int, unbacked_float
+
+    def opaque(self, function: Any, args: tuple[Any, ...], hint: int) -> SymInt:
+        """Return what a function gives of an unbacked number as a symbol of its own: it depends on
+        the value in a way that no expression says."""
+        made = self.unbacked_int()
+        made.node.made = function, args
+        self._set_hint(str(made.node.expr), hint)
+        return made
+
+    def assume(self, condition: Any) -> None:
+        """Take a condition on unbacked symbols for true from here on."""
+        self.unbacked.assume(*condition.node.expr)
+        for name, (lower, upper) in self.unbacked.ranges.items():
+            if not lower <= self.hints[name] <= upper:
+                self._set_hint(name, int(upper if self.hints[name] > upper else lower))
+
+    def _set_hint(self, name: str, hint: int) -> None:
+        self.hints[name] = self._nodes[name].hint = hint
+
+    def refuse(self, what: Any) -> Any:
+        """Raise GuardOnDataDependentSymNode: Python asks for what only values tell."""
+        raise GuardOnDataDependentSymNode(
+            f"Could not guard on data-dependent expression {what}: only the values of a tensor "
+            "tell it. Say what holds by torch._check(...), which the graph checks when it runs, "
+            "or use torch.cond or torch.where"
+        )
 
     def sizes_for(self, shape: Sequence[int]) -> tuple[Any, ...]:
         """Return the symbols that stand for the sizes of a shape."""
@@ -96,11 +157,20 @@ class ShapeEnv:
 
     def note(self, decisions: Any) -> None:
         """Keep decisions as guards."""
-        self.guards.update(decisions.guards)
+        self.guards.update(
+            {g: None for g in decisions.guards if not self.unbacked.among(g.left, g.right)}
+        )
 
-    def decide(self, is_equality: bool, left: Any, right: Any) -> bool:
+    def decide(self, is_equality: bool, left: Any, right: Any) -> Any:
         """Return whether ``left == right``, or ``left >= right``, for the sizes at hand: a guard is
-        noted, unless it is so for all sizes."""
+        noted, unless it is so for all sizes. A SymBool where only values tell."""
+        if self.unbacked.among(left, right):
+            known = self.unbacked.known(is_equality, left, right)
+            return (
+                SymBool.of("==" if is_equality else ">=", left, right, self)
+                if (known is None)
+                else known
+            )
         if (
             is_equality
             and isinstance(right, int)
@@ -126,20 +196,24 @@ class ShapeEnv:
         )
 
 
-def _known(condition: Any) -> bool:
+def _known(condition: Any, unless: bool | None = None) -> bool:
+    if isinstance(condition, SymBool):
+        return bool(condition) if unless is None else unless
     if not isinstance(condition, bool):
         raise AssertionError(f"Expected bool, got {type(condition)}")
     return condition
 
 
 def guard_or_false(a: Any) -> bool:
-    """Return the condition. Raises AssertionError for what is no bool."""
-    return _known(a)
+    """Return the condition, False where it is not known. Raises AssertionError for what is no
+    bool."""
+    return _known(a, False)
 
 
 def guard_or_true(a: Any) -> bool:
-    """Return the condition. Raises AssertionError for what is no bool."""
-    return _known(a)
+    """Return the condition, True where it is not known. Raises AssertionError for what is no
+    bool."""
+    return _known(a, True)
 
 
 def guard_bool(a: Any) -> bool:
@@ -161,8 +235,9 @@ def hint_int(a: Any) -> int:
 
 
 def statically_known_true(x: Any) -> bool:
-    """Return the condition. Raises AssertionError for what is no bool."""
-    return _known(x)
+    """Return the condition, False where it is not known. Raises AssertionError for what is no
+    bool."""
+    return _known(x, False)
 
 
 def guard_size_oblivious(expr: Any) -> bool:

@@ -28,6 +28,7 @@ from torchlike.random.engine import Engine
 from torchlike.random.generator import drawing_from
 from torchlike.utils.data.dataset import Dataset
 from torchlike.utils.data.fetch import method_of
+from torchlike.utils.data.waiting import helped
 
 Outcomes = Iterator["Future[Any]"]
 
@@ -118,6 +119,39 @@ class WorkerContext:
             return load(self.info.dataset, job)
 
 
+_DRAWS_AND_WAITS = (
+    "DataLoader's workers are threads that wait for each other and draw from Python's or NumPy's "
+    "generator, of which a process has one: make what they wait for by torch.multiprocessing, so "
+    "that workers are processes"
+)
+
+
+class _Threads:
+    """A thread for each worker, and what they load, in the order of the jobs."""
+
+    def __init__(self, workers: list[WorkerContext], load: Any) -> None:
+        self._workers, self._load = workers, load
+        self._turn = 0
+        self.loading: deque[Future[Any]] = deque()
+
+    def __enter__(self) -> None:
+        self._pools = contextlib.ExitStack()
+        self._threads = [self._pools.enter_context(ThreadPoolExecutor(1)) for _ in self._workers]
+
+    def __exit__(self, *error: Any) -> None:
+        for future in self.loading:
+            future.cancel()
+        self._pools.close()
+
+    def begin_all(self, jobs: Any) -> None:
+        """Take all jobs out of a queue or a list, and have the workers do them in turn."""
+        for job in jobs:
+            self._turn = (self._turn + 1) % len(self._threads)
+            worker = self._workers[self._turn]
+            self.loading.append(self._threads[self._turn].submit(worker.call, self._load, job))
+        jobs.clear()
+
+
 class ThreadPool:
     """The workers of a loader as threads, for one pass or (persistent) for all."""
 
@@ -143,12 +177,18 @@ class ThreadPool:
     def _loaded(self, load: Any, jobs: Iterator[Any], waiting: deque[Any]) -> Outcomes:
         if not waiting:
             return
-        first = self.workers[0]
+        first, job = self.workers[0], waiting.popleft()
         before = first.drawn()
-        with first.in_charge():
-            batch = _attempt(load, first.info.dataset, waiting.popleft())
-        loaded = self._in_turn if first.drawn() != before else self._by_threads
-        yield from loaded(load, jobs, waiting, batch)
+        threads = _Threads(self.workers, load)
+        with threads:
+            with first.in_charge(), helped(lambda: threads.begin_all(waiting)):
+                batch = _attempt(load, first.info.dataset, job)
+            if first.drawn() == before:
+                yield from self._by_threads(threads, jobs, waiting, batch)
+                return
+            if threads.loading:
+                raise RuntimeError(_DRAWS_AND_WAITS)
+        yield from self._in_turn(load, jobs, waiting, batch)
 
     def _in_turn(self, load: Any, jobs: Iterator[Any], waiting: deque[Any], batch: Any) -> Outcomes:
         turn = 0
@@ -163,31 +203,16 @@ class ThreadPool:
                 batch = _attempt(load, worker.info.dataset, waiting.popleft())
 
     def _by_threads(
-        self, load: Any, jobs: Iterator[Any], waiting: deque[Any], batch: Any
+        self, threads: _Threads, jobs: Iterator[Any], waiting: deque[Any], batch: Any
     ) -> Outcomes:
-        with contextlib.ExitStack() as pools:
-            threads = [pools.enter_context(ThreadPoolExecutor(1)) for _ in self.workers]
-            turn = 0
-            loading: deque[Future[Any]] = deque()
-
-            def begin(job: Any) -> None:
-                nonlocal turn
-                turn = (turn + 1) % len(threads)
-                loading.append(threads[turn].submit(self.workers[turn].call, load, job))
-
-            try:
-                for job in [*waiting, *_next(jobs)]:
-                    begin(job)
-                yield batch
-                while loading:
-                    batch = loading.popleft()
-                    wait((batch,))
-                    for job in _next(jobs):
-                        begin(job)
-                    yield batch
-            finally:
-                for future in loading:
-                    future.cancel()
+        threads.begin_all(waiting)
+        threads.begin_all(_next(jobs))
+        yield batch
+        while threads.loading:
+            batch = threads.loading.popleft()
+            wait((batch,))
+            threads.begin_all(_next(jobs))
+            yield batch
 
     def iterate(self, batches: Callable[[Any], Iterator[Any]], ahead: int) -> Iterator[Any]:
         """Iterate over the batches of each worker's dataset, one of each in turn.

@@ -212,17 +212,21 @@ def _check_offsets(offsets: Any, count: int) -> None:
     refuse_where(starts[1:] < starts[:-1], RuntimeError, words)
 
 
-def _check_bag(input: Any, weight: Any, offsets: Any, *rest: Any) -> None:
+def _check_bag(
+    input: Any, weight: Any, offsets: Any, weights: Any, mode: str, padding_idx: Any, *rest: Any
+) -> None:
     _check_offsets(offsets, input.size)
     if weight.ndim == 2:
-        refuse_outside(
-            input,
-            0,
-            weight.shape[0],
-            RuntimeError,
+        words = (
             "Index {at} of input takes value {0} which is not in the valid range "
-            f"[0, {weight.shape[0]})",
+            f"[0, {weight.shape[0]})"
         )
+        # PyTorch's general kernel has other words than the one that adds floats up.
+        if mode == "max" or padding_idx is not None or weight.dtype == np.float64:
+            words = (
+                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {0}"
+            )
+        refuse_outside(input, 0, weight.shape[0], RuntimeError, words)
 
 
 def _places(indices: Any) -> jax.Array:

@@ -17,7 +17,7 @@ from jax import lax
 
 from torchlike._core.dispatch.registry import NAMESPACES, composite, op
 from torchlike._core.dispatch.schema import Input, Shape
-from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike._ops.checks import floats_only
 from torchlike._ops.nn.pool.pooling import per_dimension
 from torchlike.tensor import Tensor
 
@@ -66,16 +66,21 @@ def _check(x: Any, samples: Any, kernel: Any, out: Any, name: str) -> None:
                 f"{name}(): pool {side} {k} too large relative to input {side} {size}"
             )
     if samples.dtype != x.dtype:
-        raise RuntimeError(
-            f"Expect _random_samples to have the same dtype as input, but got "
-            f"{scalar_type_of(samples)}"
-        )
-    batch = x.shape[0] if x.ndim == n + 2 else 1
-    if samples.ndim != 3 or samples.shape[0] < batch or samples.shape[2] < n:
-        raise RuntimeError(
-            f"Expect _random_samples of shape ({batch}, {x.shape[x.ndim - n - 1]}, {n}), got "
-            f"{list(samples.shape)}"
-        )
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    _check_samples(samples.shape, (x.shape[0] if x.ndim == n + 2 else 1, x.shape[-n - 1], n))
+
+
+def _check_samples(given: Any, asked: tuple[int, int, int]) -> None:
+    """Raise RuntimeError unless samples are (at least N, C, dimensions of a window)."""
+    name = "Expect _random_samples"
+    if len(given) != 3:
+        raise RuntimeError(f"{name} to have 3 dimensions, got {len(given)}")
+    if given[0] < asked[0]:
+        raise RuntimeError(f"{name}.size(0) no less then input batch size.")
+    if given[1] != asked[1]:
+        raise RuntimeError(f"{name}.size(1) equals to input channel size.")
+    if given[2] != asked[2]:
+        raise RuntimeError(f"{name}.size(2) equals to {asked[2]}; got {given[2]}.")
 
 
 @op(
@@ -96,7 +101,7 @@ def fractional_max_pool_op(input: Input, samples: Input, kernel: Shape, out: Sha
         return jnp.zeros(size, input.dtype), jnp.zeros(size, np.int64)
     spatial = input.shape[input.ndim - n :]
     x = input if input.ndim == n + 2 else input[None]
-    samples = samples[: x.shape[0], : x.shape[1]]
+    samples = samples[: x.shape[0]]
     # PyTorch takes the samples of a 2-D pool width first, of a 3-D pool time first.
     order = range(n) if n == 3 else reversed(range(n))
     places = [

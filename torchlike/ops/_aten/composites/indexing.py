@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat.symbolic import SymInt
+from torchlike._compat.symbolic import SymInt, perhaps, surely
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.ops._aten.handlers import composite, unhandled
@@ -66,7 +66,7 @@ def _viewed(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
         else:
             n = x.shape[dim] if dim < x.dim() else 0
             place = _place(part)
-            if not -n <= place < n:
+            if not (perhaps(place >= -n) and perhaps(place < n)):
                 if x.dim() == 0 or dim >= x.dim():
                     raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
                 raise IndexError(
@@ -87,7 +87,7 @@ def _sliced(x: Tensor, dim: int, part: slice) -> Tensor:
     step = 1 if part.step is None else part.step.__index__()
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    if start == 0 and step == 1 and stop >= x.shape[dim]:
+    if start == 0 and step == 1 and surely(stop >= x.shape[dim]):
         return x
     return aten.slice.Tensor(x, dim, start, stop, *([step] if step != 1 else []))
 

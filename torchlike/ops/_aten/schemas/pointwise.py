@@ -2,6 +2,7 @@
 
 TEXT = """
 _assert_async(self) -> ()
+_assert_scalar(Scalar self, str assert_msg) -> ()
 _assert_async .msg(self, str assert_msg) -> ()
 _conj_physical nanmedian(self)
 _dirichlet_grad(x, alpha, total)  >

@@ -8,11 +8,15 @@ block's descriptor, and stays shared.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import io
+import multiprocessing.context
 import os
 import pickle
 import threading
+from collections.abc import Iterator
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -33,6 +37,49 @@ _INLINE = 1 << 14
 _LEAST = 1 << 9
 
 
+class _Receiver:
+    """Stands for the process that a message goes to where ``multiprocessing`` asks which one is
+    being started: its locks, queues and memory are pickled for such a one alone."""
+
+    def __init__(self) -> None:
+        self.descriptors: list[int] = []
+
+    def duplicate_for_child(self, descriptor: int) -> int:
+        """Send a descriptor along, and return its place among those that are sent."""
+        self.descriptors.append(descriptor)
+        return len(self.descriptors) - 1
+
+    def DupFd(self, place: int) -> _SentDescriptor:
+        """Return what gives the receiver its copy of a descriptor."""
+        return _SentDescriptor(place)
+
+
+class _SentDescriptor:
+    """A descriptor that came with the message. ``detach()`` hands it over."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def detach(self) -> int:
+        return os.dup(_here.descriptors[self._place])
+
+
+_starting: Any = multiprocessing.context
+#: Where ``multiprocessing`` says how its memory, connections and numbers in memory are pickled.
+_REDUCING = ("multiprocessing.heap", "multiprocessing.connection", "multiprocessing.sharedctypes")
+
+
+@contextlib.contextmanager
+def _sent_to(receiver: _Receiver) -> Iterator[None]:
+    """Pickle in a `with` block for a process that is being started."""
+    before = _starting.get_spawning_popen()
+    _starting.set_spawning_popen(receiver)
+    try:
+        yield
+    finally:
+        _starting.set_spawning_popen(before)
+
+
 class _MessagePickler(by_value.Pickler):
     def __init__(self, file: Any, pool: SharedMemoryPool | None, whole: bool) -> None:
         self.buffers: list[Any] = []
@@ -46,6 +93,8 @@ class _MessagePickler(by_value.Pickler):
         self.tensors_on: collections.Counter[int] = collections.Counter()
         self._pool, self._whole = pool, whole
         self._places: dict[int, int] = {}
+        self.receiver = _Receiver()
+        self._reducers: Any = None
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
@@ -56,7 +105,16 @@ class _MessagePickler(by_value.Pickler):
             found = self._in_pool(obj)
             if found is not None:
                 return _array_in_pool, (*found, obj.dtype, obj.shape)
-        return super().reducer_override(obj)
+        found = super().reducer_override(obj)
+        return self._by_multiprocessing(obj) if found is NotImplemented else found
+
+    def _by_multiprocessing(self, obj: Any) -> Any:
+        if self._reducers is None:
+            self._reducers = ForkingPickler(io.BytesIO()).dispatch_table
+        reduce = self._reducers.get(type(obj))
+        return (
+            NotImplemented if getattr(reduce, "__module__", None) not in _REDUCING else reduce(obj)
+        )
 
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
         """Send a small view of much memory without the rest, unless others are on that, too."""
@@ -116,6 +174,7 @@ class _Unpacking(threading.local):
     """The message that this thread unpacks."""
 
     blocks: list[Block]
+    descriptors: list[int]
     pool: Received
 
 
@@ -148,7 +207,8 @@ def _pickled(
 ) -> tuple[io.BytesIO, _MessagePickler]:
     file = io.BytesIO()
     pickler = _MessagePickler(file, pool, whole)
-    pickler.dump(obj)
+    with contextlib.nullcontext() if pool is not None else _sent_to(pickler.receiver):
+        pickler.dump(obj)
     return file, pickler
 
 
@@ -158,6 +218,8 @@ def _laid_out(body: Any, pickler: _MessagePickler, pool: SharedMemoryPool | None
     descriptors = [block.descriptor for block in pickler.blocks]
     keep: list[Any] = [*pickler.blocks]
     head["shared"] = len(descriptors)
+    descriptors += pickler.receiver.descriptors
+    head["sent"] = len(pickler.receiver.descriptors)
     if sum(head["sizes"]) <= _INLINE:
         head["inline"] = [bytes(part) for part in parts]
     else:
@@ -190,7 +252,9 @@ def unpack(
     """Unpack the object of a message. ``private``: writes to its memory are seen by nobody else;
     the descriptors are closed, or kept by blocks that stay shared."""
     head = pickle.loads(body)
-    shared, others = descriptors[: head["shared"]], descriptors[head["shared"] :]
+    attached, sent = head["shared"], head["sent"]
+    shared, others = descriptors[:attached], descriptors[attached + sent :]
+    _here.descriptors = descriptors[attached : attached + sent]
     _here.blocks = [shared_memory.attach(d) for d in shared]
     if pool is not None:
         _here.pool = pool
@@ -204,6 +268,8 @@ def unpack(
             parts = _cut(np.asarray(lease), head["sizes"])
         return pickle.loads(parts[0], buffers=parts[1:])
     finally:
+        for descriptor in _here.descriptors:
+            os.close(descriptor)
         _here.__dict__.clear()
         if pool is not None:
             pool.release()
