@@ -82,7 +82,9 @@ def export(
       opset_version: 23 unless given.
       dynamic_axes: which dimensions may have any size: by an input's name {0: "batch"} or [0, 1].
         Names of outputs are ignored: their sizes follow.
-      dynamic_shapes: instead, what ``torch.export.export`` takes.
+      dynamic_shapes: instead, what ``torch.export.export`` takes, and names ({0: "batch"}).
+        Of what has no range said (names, ``dynamic_axes``, ``Dim.DYNAMIC``) the model decides it; a
+        warning says which.
 
     Raises:
       NotImplementedError: jax2onnx is not installed, or has no form for an operation.
@@ -111,7 +113,7 @@ def export(
     if dynamic_axes and dynamic_shapes is None:
         sizes = axes.named(dynamic_axes, input_names, tensors_of(given, called))
     elif dynamic_shapes is not None:
-        sizes = named_sizes(dynamic_shapes, model, given, called)
+        sizes = named_sizes(axes.with_names(dynamic_shapes), model, given, called)
     else:
         sizes = fixed(given, called)
     fn, avals = _pure(model, given, called, sizes)
