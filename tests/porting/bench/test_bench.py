@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import torchlike as torch
-from torchlike.porting.bench import candidates, command, on_torchlike
+from torchlike.porting.bench import candidates, command, on_torchlike, timing
 from torchlike.porting.bench.report import BenchReport, notes
 from torchlike.porting.bench.turns import BenchRow, measure
 from torchlike.porting.bench.workbench import RemoteWorkbench, WorkerError
@@ -56,6 +56,24 @@ def test_a_row_that_fails_is_left_out_and_says_why():
     report = torch.bench(torch.sin, X, jax=failing, gradients=False, rounds=1)
     assert [row.row for row in report.rows] == EVERY[:3]
     assert report.remarks == ["JAX by hand, forward: KeyError: 'no'"]
+
+
+def test_eager_calls_are_timed_once_their_operations_are_compiled():
+    x = torch.rand(37, 41, 43)
+    made = on_torchlike.rows(lambda x: x.logcumsumexp(1), (x,), None, False)
+    candidate = made.candidates["eager", "forward"]
+
+    def compiled():
+        return {row.name: row.compiled for row in torch.compiler.report().rows if row.compiled}
+
+    before = compiled()
+    timing.first_call(candidate)
+    assert compiled() == before
+    candidate.settle()
+    assert compiled() != before
+    settled = compiled()
+    timing.block(candidate, 3)
+    assert compiled() == settled
 
 
 def test_bad_input():
