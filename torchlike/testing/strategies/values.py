@@ -1,4 +1,4 @@
-"""The elements of drawn tensors, each of which shrinks (`hypothesis.extra.numpy` draws large ones)."""
+"""The elements of drawn tensors, each of which shrinks."""
 
 from __future__ import annotations
 
