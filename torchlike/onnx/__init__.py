@@ -9,6 +9,7 @@ converter lacks.
 
 from __future__ import annotations
 
+import enum
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -35,6 +36,23 @@ artifacts_dir autograd_inlining do_constant_folding dump_exported_program dynamo
 fallback keep_initializers_as_inputs optimize profile report training verbose verify
 """
 _WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT_TEXT.split())
+
+
+class TrainingMode(enum.IntEnum):
+    """The mode in which a model was to be exported. It is exported in the mode that it is in."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class OperatorExportTypes(enum.IntEnum):
+    """The operators of PyTorch's older exporter. Here there is one kind: what XLA's become."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
 
 
 def is_in_onnx_export() -> bool:

@@ -58,6 +58,15 @@ def test_a_row_that_fails_is_left_out_and_says_why():
     assert report.remarks == ["JAX by hand, forward: KeyError: 'no'"]
 
 
+def test_an_error_of_several_rows_is_told_once():
+    report = torch.bench(lambda x: x, X, X, rounds=1)
+    (said,) = report.remarks
+    assert said.startswith("every row: TypeError: ")
+    report = torch.bench(torch.sin, X, X, jax=lambda x, y: x, gradients=False, rounds=1)
+    (said,) = report.remarks
+    assert said.startswith("eager, forward; deferred, forward; compiled, forward: TypeError: ")
+
+
 def test_eager_calls_are_timed_once_their_operations_are_compiled():
     x = torch.rand(37, 41, 43)
     made = on_torchlike.rows(lambda x: x.logcumsumexp(1), (x,), None, False)
