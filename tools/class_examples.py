@@ -66,7 +66,6 @@ _DISTRIBUTIONS = {
         "torch.zeros(2), torch.ones(2, 1), torch.ones(2)",
         "torch.zeros(2)",
     ),
-    "Wishart": ("torch.tensor(6.0), torch.eye(2)", "torch.eye(2)"),
     "RelaxedBernoulli": ("torch.tensor(0.5), torch.tensor(0.5)", "torch.tensor(0.25)"),
     "RelaxedOneHotCategorical": (
         "torch.tensor(0.5), torch.tensor([0.25, 0.75])",

@@ -150,6 +150,13 @@ def test_the_share_of_the_peak():
     assert "10.0% of the peak" in notes(report)[0]
 
 
+@pytest.mark.parametrize(("load", "told"), [("2.0", False), ("8.6", True)])
+def test_a_busy_machine_is_told(load, told):
+    about = {"cores": "2", "load": f"{load} processes on average in the last minute"}
+    report = BenchReport("f", [BenchRow("eager", "forward", {}, 1.0, [1.0])], about, [])
+    assert any("OMP_NUM_THREADS=1" in line for line in notes(report)) is told
+
+
 def run(*words, **options):
     console = Console(width=100, file=io.StringIO())
     code = command.run(command.BenchOptions(*words, **options), console)
