@@ -13,8 +13,7 @@ from torchlike.export import Unexportable
 
 
 @pytest.fixture
-def runtime(monkeypatch):
-    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "1")  # which it would keep in files of the user's
+def runtime():
     pytest.importorskip("jax2onnx", exc_type=ImportError)
     return pytest.importorskip("onnxruntime")
 
