@@ -44,6 +44,8 @@ _unhidden = {"times": 0, "tests": 0}
 #: Of this process alone, so that what a test leaves there is seen.
 _TEMPORARY = tempfile.mkdtemp(prefix="test-run-")
 os.environ["TMPDIR"] = tempfile.tempdir = _TEMPORARY
+#: Which ONNX Runtime would keep in files of the user's.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def pytest_sessionfinish(exitstatus):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torchlike
+from tools.class_examples import class_examples
 from torchlike._compat.help import signatures
 from torchlike._compat.help.at_the_keyboard import operations
 from torchlike._runtime.function_objects import first_of
@@ -370,7 +371,9 @@ def examples() -> dict[str, str]:
 
 def main() -> int:
     """Write the file."""
-    FILE.write_text(json.dumps(dict(sorted(examples().items())), indent=0) + "\n", "utf-8")
+    FILE.write_text(
+        json.dumps(dict(sorted((examples() | class_examples()).items())), indent=0) + "\n", "utf-8"
+    )
     return 0
 
 

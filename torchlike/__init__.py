@@ -225,6 +225,7 @@ from torchlike.serialization import load, save  # noqa: E402
 _places.install()
 _unsupported.make_modules()
 _at_the_keyboard.install(Tensor)
+_at_the_keyboard.install_classes(nn, optim, optim.lr_scheduler)
 _at_rest.end()
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.

@@ -163,6 +163,41 @@ def test_errors():
         save(model(), io.BytesIO())
 
 
+class Places(torch.nn.Module):
+    """Adds a row of a table of 8 to each row."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.arange(8.0)[:, None])
+
+    def forward(self, x):
+        return x + self.table[: x.size(0)]
+
+
+@pytest.mark.parametrize("dim", [Dim("rows", max=8), Dim.DYNAMIC, Dim.AUTO])
+def test_a_table_may_be_used_whole(dim):
+    ep = export(Places(), (X,), dynamic_shapes=({0: dim},))
+    assert [r.upper for r in ep.range_constraints.values()] == [8]
+    for rows in (2, 8):
+        assert torch.equal(ep.module()(torch.zeros(rows, 3))[:, 0], torch.arange(float(rows)))
+    with pytest.raises(AssertionError, match=r"x\.size\(\)\[0\] <= 8"):
+        ep.module()(torch.zeros(9, 3))
+
+
+def test_a_range_that_is_too_wide_is_refused_with_the_one_that_fits():
+    with pytest.raises(UserError, match=r"guard 8 >= rows\n.*\n  rows = Dim\('rows', max=8\)"):
+        export(Places(), (X,), dynamic_shapes=({0: Dim("rows")},))
+    with pytest.raises(UserError, match=r"rows = Dim\('rows', min=3, max=8\)"):
+        export(Places(), (X,), dynamic_shapes=({0: Dim("rows", min=3)},))
+
+    class Last(torch.nn.Module):
+        def forward(self, x):
+            return x[-4:] if x.size(0) >= 4 else x
+
+    with pytest.raises(UserError, match=r"rows = Dim\('rows', min=4\)"):
+        export(Last(), (X,), dynamic_shapes=({0: Dim("rows")},))
+
+
 def test_sizes_of_a_parameter_that_takes_any_number_are_a_tuple():
     class Any(torch.nn.Module):
         def forward(self, *args):

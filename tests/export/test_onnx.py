@@ -13,8 +13,7 @@ from torchlike.export import Unexportable
 
 
 @pytest.fixture
-def runtime(monkeypatch):
-    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "1")  # which it would keep in files of the user's
+def runtime():
     pytest.importorskip("jax2onnx", exc_type=ImportError)
     return pytest.importorskip("onnxruntime")
 
@@ -164,6 +163,34 @@ def test_dynamic_batch_and_sequence(runtime, name):
         expected = model(x)[0] if name == "gru" else model(x)
         found = session.run(["y"], {"x": x.numpy()})[0]
         np.testing.assert_allclose(found, expected.numpy(force=True), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")  # the converter's own
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"dynamic_axes": {"x": {0: "batch", 1: "time"}}},
+        {"dynamic_shapes": ({0: "batch", 1: "time"},)},
+    ],
+)
+def test_ranges_are_the_models_where_nothing_is_said(runtime, said):
+    class Places(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Parameter(torch.randn(8, 3))
+
+        def forward(self, x):
+            return x + self.table[: x.size(1)]
+
+    model, file = Places(), io.BytesIO()
+    with pytest.warns(UserWarning, match="program of Places is for time <= 8 alone"):
+        torch.onnx.export(model, (torch.ones(2, 4, 3),), file, input_names=["x"], **said)
+    session = runtime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
+    assert session.get_inputs()[0].shape == ["batch", "time", 3]
+    for time in (1, 8):
+        x = torch.randn(3, time, 3)
+        (found,) = session.run(None, {"x": x.numpy()})
+        np.testing.assert_allclose(found, model(x).numpy(force=True), rtol=1e-6)
 
 
 def test_without_the_converter_the_alternative_is_named(monkeypatch):

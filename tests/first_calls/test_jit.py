@@ -37,6 +37,26 @@ def test_calls_are_numpys_until_compiling_pays(name, monkeypatch):
     assert record.compiled_after == [3]
 
 
+def test_one_call_suffices_while_a_loop_settles(name):
+    form = first_calls.jit(lambda x: x * 2 + 1, name=name)
+    x = rows(4, 5)
+    form(x)
+    with first_calls.settling():
+        form(x)
+        form(x)
+    form(x)
+    assert record_of(name).compiled_after == [2]
+    assert record_of(name).calls == 2
+
+
+def test_what_stays_with_numpy_stays_while_a_loop_settles(name):
+    form = first_calls.jit(lambda x: x + 1, name=name)
+    with first_calls.settling():
+        for _ in range(4):
+            assert isinstance(first_calls.call(form, np.ones(3, np.float32)), np.ndarray)
+    assert record_of(name).compiled == 0
+
+
 def test_an_op_on_small_tensors_makes_no_jitted_function(monkeypatch):
     made = []
     jit = jax.jit

@@ -98,7 +98,7 @@ WRONG = [
         "jax-cuda13-plugin 0.9.0 and jaxlib 0.10.2 are not of one release",
     ),
     (
-        {"versions.installed.jax-cuda13-plugin": "0.10.2"},
+        {"versions.installed.jax-cuda13-plugin": "0.10.2", "system.has_nvidia": True},
         "jax-cuda13-plugin is installed, and JAX computes on the CPU",
     ),
     ({"devices.error": "no GPU"}, "JAX finds no device: no GPU"),
@@ -119,6 +119,7 @@ FINE = [
     {"versions.installed.jax": "0.12.0", "versions.installed.jaxlib": "0.12.0"},
     {"caches.folder": None, "environment.TORCHLIKE_CACHE_DIR": ""},
     {"system.shared_memory_bytes": None, "caches.free_bytes": None},
+    {"versions.installed.jax-cuda13-plugin": "0.10.2"},  # `torchlike plan` compiles with it
 ]
 
 NOTES = [

@@ -135,9 +135,42 @@ def test_several_losses_to_a_step(world):
         world.Tensor(loss).backward()
         if loss in (2.0, 4.0):
             optimizer.step()
+    world.Tensor(5.0).backward()  # of an update that does not come
     result = world.recorder.result()
-    assert result["losses"] == [1.0, 2.0, 3.0, 4.0]
+    assert result["losses"] == [3.0, 7.0]  # each pass has its share of the gradient
+    assert result["passes"] == 2
     assert len(result["steps"]) == 1
+
+
+def test_accumulation_in_two_compiled_functions(world):
+    optimizer = world.SGD([])
+
+    @world.compile
+    def accumulate(loss):
+        world.Tensor(loss / 2).backward()
+        return world.Tensor(loss)
+
+    @world.compile
+    def update():
+        optimizer.step()
+        return world.Tensor(100.0)  # a norm: no loss
+
+    for loss in (1.0, 3.0, 5.0, 7.0):
+        accumulate(loss)
+        if loss in (3.0, 7.0):
+            update()
+    result = world.recorder.result()
+    assert result["losses"] == [2.0, 6.0]  # returned whole: their mean
+    assert result["whole_steps"] == []
+    assert len(result["steps"]) == 1
+
+
+def test_without_updates_each_backward_pass_has_its_loss(world):
+    for loss in (1.0, 2.0):
+        world.Tensor(loss).backward()
+    result = world.recorder.result()
+    assert result["losses"] == [1.0, 2.0]
+    assert result["passes"] == 1
 
 
 def test_optimizers_defined_by_the_script_and_wrapped_ones_count_once(world):
@@ -307,7 +340,9 @@ def test_a_scaled_loss_counts_as_it_was(world):
         optimizer.step()
     first, second = (scaler.scale(world.Tensor(loss)) for loss in (1.0, 0.5))
     first.backward()
+    optimizer.step()
     second.backward()
+    optimizer.step()
     scaler.scale(world.Tensor(1.0, elements=4)).backward(gradient=1)
     assert world.recorder.result()["losses"] == [3.0, 2.0, 1.0, 0.5]
 

@@ -132,6 +132,11 @@ def test_notes_name_what_was_left_eager():
         ),
         ({"marked": ["f"], "fell_back": {"f": "why"}}, "compiled: f was left eager. why"),
         (
+            {"programs": {"asked": 5, "found": 2}},
+            "Programs that the compile cache had (warm), of those compiled: compiled: 2 of 5. "
+            "An empty TORCHLIKE_CACHE_DIR= turns it off (cold).",
+        ),
+        (
             {"loaded": 0.25},
             "compiled: DataLoaders took 250 ms of 1 s in all; the steps' times leave that out.",
         ),
@@ -139,6 +144,11 @@ def test_notes_name_what_was_left_eager():
 )
 def test_notes_say_what_is_compiled(entries, note):
     assert note in report.notes([make_run(), make_run("compiled", **entries)])
+
+
+def test_no_program_is_told_of_a_run_that_compiles_nothing():
+    run = make_run("as it is", marked=["f"], whole_steps=["f"], compiles=False)
+    assert not any("one program" in line for line in report.notes([make_run(), run]))
 
 
 def test_pytorchs_run_compiles_nothing():

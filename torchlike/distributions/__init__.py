@@ -7,6 +7,9 @@ Imports `autograd`, `_ops` and below. Begin with ``distribution.py``, of which a
 ``normal.py``; a distribution is a file.
 """
 
+import sys
+
+from torchlike._compat.help import at_the_keyboard as _at_the_keyboard
 from torchlike.distributions import constraints, transforms
 from torchlike.distributions.bernoulli import Bernoulli
 from torchlike.distributions.beta import Beta
@@ -56,3 +59,5 @@ from torchlike.distributions.uniform import Uniform
 from torchlike.distributions.von_mises import VonMises
 from torchlike.distributions.weibull import Weibull
 from torchlike.distributions.wishart import Wishart
+
+_at_the_keyboard.install_classes(sys.modules[__name__])

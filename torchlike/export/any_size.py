@@ -9,9 +9,9 @@ told where other sizes would decide otherwise.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax import export as jax_export
 
@@ -25,6 +25,26 @@ from torchlike.tensor import Tensor
 LEAST = 2
 
 
+class SizeRange(NamedTuple):
+    """Which sizes a symbol may stand for; ``most`` is None for any.
+
+    ``inferred``: the range was left to the model, as by ``Dim.DYNAMIC``, and may be smaller.
+    """
+
+    least: int = LEAST
+    most: int | None = None
+    inferred: bool = False
+
+    @classmethod
+    def of(cls, least: int | None, most: int | None, inferred: bool = False) -> SizeRange:
+        """Return the range of a dimension, of which None stands for any size."""
+        return cls(max(least or LEAST, LEAST), most, inferred)
+
+    def has(self, size: int) -> bool:
+        """Return whether a size is within the range."""
+        return size >= self.least and (self.most is None or size <= self.most)
+
+
 @dataclass(frozen=True)
 class CallSizes:
     """The sizes of tensors among a call's arguments.
@@ -32,17 +52,17 @@ class CallSizes:
     Attributes:
       rows: for each tensor a number or an expression of symbols, as text, for each dimension.
       at_hand: what each symbol is in the example.
-      most: the largest size that a symbol may stand for, where one was said.
+      ranges: which sizes each symbol may stand for.
     """
 
     rows: Sequence[Sequence[int | str]]
     at_hand: Mapping[str, int]
-    most: Mapping[str, int]
+    ranges: Mapping[str, SizeRange]
 
     def shapes(self) -> list[tuple[Any, ...]]:
         """Return the rows as shapes for JAX."""
-        bounds = [f"{name} >= {LEAST}" for name in self.at_hand]
-        bounds += [f"{name} <= {n}" for name, n in self.most.items()]
+        bounds = [f"{name} >= {r.least}" for name, r in self.ranges.items()]
+        bounds += [f"{name} <= {r.most}" for name, r in self.ranges.items() if r.most is not None]
         scope = jax_export.SymbolicScope(bounds)
 
         def size(entry: int | str) -> Any:
@@ -73,9 +93,9 @@ def forward_for(
     with decisions.by(sizes.at_hand) as decided:
         artifact = built(fn, args, kwargs, state, shapes, checks)
         guards = list(decided.guards)
+    sizes = _narrowed(artifact.about["name"], guards, sizes)
     for guard in guards:
-        other = next((some for some in _others(guard, sizes) if not guard.check(some)), None)
-        if other is not None:
+        if (other := _failed(guard, sizes)) is not None:
             _refuse_or_tell(artifact.about["name"], guard, other)
     return artifact, shapes
 
@@ -84,14 +104,60 @@ def forward_for(
 _TRIED = (LEAST, 3, 4, 7, 8, 16, 31, 64, 100, 1009, 4096, 65537)
 
 
-def _others(guard: SizeGuard, sizes: CallSizes) -> Iterator[dict[str, int]]:
-    """Yield other sizes that the program is for, one symbol at a time."""
+def _failed(guard: SizeGuard, sizes: CallSizes) -> dict[str, int] | None:
+    """Return other sizes that the program is for and for which a guard decides otherwise."""
+    for name in _symbols(guard, sizes):
+        within = sizes.ranges[name]
+        ends = [n for n in (within.least, within.most) if n is not None]
+        for n in filter(within.has, (*_TRIED, *ends)):
+            other = {**sizes.at_hand, name: n}
+            if not guard.check(other):
+                return other
+    return None
+
+
+def _symbols(guard: SizeGuard, sizes: CallSizes) -> list[str]:
     known = {n for side in guard[1:3] if is_symbolic(side) for n in variables(side)}
-    for name in sorted(known & sizes.at_hand.keys()):
-        most = sizes.most.get(name)
-        tried = [n for n in _TRIED if most is None or n <= most] + ([most] if most else [])
-        for n in tried:
-            yield {**sizes.at_hand, name: n}
+    return sorted(known & sizes.ranges.keys())
+
+
+def _narrowed(name: str, guards: Sequence[SizeGuard], sizes: CallSizes) -> CallSizes:
+    """Return the sizes with the ranges that the model asks for, where it was left to it. They are
+    told."""
+    ranges = dict(sizes.ranges)
+    for guard in guards:
+        names = _symbols(guard, sizes)
+        if guard.is_equality or len(names) != 1 or not ranges[names[0]].inferred:
+            continue
+        (symbol,) = names
+        within, good = ranges[symbol], sizes.at_hand[symbol]
+        while (other := _failed(guard, CallSizes((), sizes.at_hand, ranges))) is not None:
+            if value(guard.left, other) >= value(guard.right, other):
+                break  # a way to compute, which is told
+            last = last_alike(guard, symbol, good, other[symbol])
+            bounds = {"most": last} if other[symbol] > good else {"least": last}
+            ranges[symbol] = ranges[symbol]._replace(**bounds)
+        if (found := ranges[symbol]) != within:
+            few = f"{found.least} <= " if found.least != within.least else ""
+            many = f" <= {found.most}" if found.most is not None else ""
+            warnings.warn(
+                f"the program of {name} is for {few}{symbol}{many} alone, which the model asks for",
+                UserWarning,
+                stacklevel=5,
+            )
+    return CallSizes(sizes.rows, sizes.at_hand, ranges)
+
+
+def last_alike(guard: SizeGuard, symbol: str, good: int, bad: int) -> int:
+    """Return the size of a guard's only symbol nearest to ``bad`` up to which the guard decides as
+    for ``good``."""
+    while abs(bad - good) > 1:
+        between = (good + bad) // 2
+        if guard.check({symbol: between}):
+            good = between
+        else:
+            bad = between
+    return good
 
 
 def _refuse_or_tell(name: str, guard: SizeGuard, sizes: Mapping[str, int]) -> None:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 
 class DimHint:
-    """What is said of a dimension without a name: ``Dim.AUTO``, ``Dim.DYNAMIC``, ``Dim.STATIC``."""
+    """What is said of a dimension without a name: ``Dim.AUTO``, ``Dim.DYNAMIC``, ``Dim.STATIC``.
 
-    def __init__(self, name: str, min: int | None = None, max: int | None = None) -> None:
-        self.name, self.min, self.max = name, min, max
+    ``label`` is what an ONNX file calls it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        min: int | None = None,
+        max: int | None = None,
+        label: str | None = None,
+    ) -> None:
+        self.name, self.min, self.max, self.label = name, min, max, label
 
     def __call__(self, min: int | None = None, max: int | None = None) -> DimHint:
         """Return the same hint, at least ``min`` and at most ``max``."""

@@ -10,7 +10,7 @@ from jax import export as jax_export
 
 from torchlike._dynamo.exc import UserError, UserErrorType
 from torchlike._runtime.trees import flatten_call
-from torchlike.export.any_size import CallSizes
+from torchlike.export.any_size import CallSizes, SizeRange
 from torchlike.export.dynamic_dims import Dim, DimHint, dims
 from torchlike.export.specified import SpecifiedShapes, is_specification, refuse_assumptions
 from torchlike.tensor import Tensor
@@ -255,13 +255,13 @@ def named_sizes(spec: Any, fn: Any, args: Any, kwargs: Any) -> CallSizes:
     pairs = [(v, s) for v, s in said_of_leaves(spec, fn, args, kwargs) if isinstance(v, Tensor)]
     rows: list[list[int | str]] = []
     at_hand: dict[str, int] = {}
-    most: dict[str, int] = {}
+    ranges: dict[str, SizeRange] = {}
     for tensor, said in pairs:
         row: list[int | str] = list(tensor.shape)
         for dim, entry in of_dimensions(tensor, said).items():
             if not is_dynamic(entry):
                 continue
-            of = entry if isinstance(entry, Dim) else Dim(f"d{len(at_hand)}", max=entry.max)
+            of = entry if isinstance(entry, Dim) else _named(entry, f"d{len(at_hand)}")
             name, size = of._root.__name__, of.root_size(tensor.shape[dim])
             if size is None or at_hand.setdefault(name, size) != size:
                 raise UserError(
@@ -269,11 +269,15 @@ def named_sizes(spec: Any, fn: Any, args: Any, kwargs: Any) -> CallSizes:
                     f"dimension {dim} is {tensor.shape[dim]} in the example, which {of._text} with "
                     f"{name} = {at_hand.get(name)} is not",
                 )
-            if of._root.max is not None:
-                most[name] = of._root.max
+            root = of._root
+            ranges[name] = SizeRange.of(root.min, root.max, inferred=isinstance(entry, DimHint))
             row[dim] = of._text
         rows.append(row)
-    return CallSizes(rows, at_hand, most)
+    return CallSizes(rows, at_hand, ranges)
+
+
+def _named(hint: DimHint, otherwise: str) -> Dim:
+    return Dim(hint.label or otherwise, min=hint.min, max=hint.max)
 
 
 class JaxShapes(NamedTuple):

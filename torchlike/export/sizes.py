@@ -11,6 +11,7 @@ from jax import export as jax_export
 
 from torchlike._compat.symbolic import SymInt, SymNode, symbolic_sizes
 from torchlike._dynamo.exc import UserError, UserErrorType
+from torchlike.export.any_size import last_alike
 from torchlike.export.dynamic_dims import Dim
 from torchlike.export.dynamic_shapes import (
     arguments_of,
@@ -80,6 +81,8 @@ class Symbol(NamedTuple):
     size: int
     #: Whether the trace may fix it.
     automatic: bool
+    #: Whether the trace may narrow its range.
+    inferred: bool
 
 
 class AffineSize(NamedTuple):
@@ -196,7 +199,9 @@ class ArgumentSizes:
                 f"Constraints violated ({shown})! {shown} is dynamic, but the example has size "
                 f"{size}, of which PyTorch makes a constant: give an example of size 2 or more",
             )
-        self.symbols[name] = Symbol(shown, _range(said), size, automatic)
+        self.symbols[name] = Symbol(
+            shown, _range(said), size, automatic, inferred=not isinstance(said, Dim)
+        )
         return name
 
     def _made(self) -> dict[str, Any]:
@@ -234,18 +239,56 @@ class ArgumentSizes:
         """
         found = set()
         for guard in self.env.guards:
-            if all(guard.check({**self.env.hints, **other}) for other in self._others(guard)):
+            failed = self._failed(guard)
+            if failed is None:
                 continue
             names = sorted(_names(guard))
             symbols = [self.symbols[n] for n in names]
             fixes = guard.is_equality and guard.holds
+            if not fixes and all(s.inferred for s in symbols):
+                if not guard.is_equality and len(names) == 1:
+                    self._narrow(names[0], guard)
+                continue
             if all(s.automatic for s in symbols):
-                if fixes and len(names) == 1:
+                if len(names) == 1:
                     found.add(symbols[0].shown)
                 continue
-            named = next(s for s in symbols if not s.automatic)
-            raise UserError(UserErrorType.CONSTRAINT_VIOLATION, _violated(named, guard, fixes))
+            named = next(s for s in symbols if not (s.automatic if fixes else s.inferred))
+            said = _specialized(named) if fixes else self._out_of_range(named, guard, failed)
+            raise UserError(UserErrorType.CONSTRAINT_VIOLATION, said)
         return frozenset(found)
+
+    def _failed(self, guard: Any) -> dict[str, int] | None:
+        """Return other sizes for which a guard decides otherwise, if there are any."""
+        others = self._others(guard)
+        return next((n for n in others if not guard.check({**self.env.hints, **n})), None)
+
+    def _narrow(self, name: str, guard: Any) -> None:
+        """Narrow a symbol's range to the sizes that meet a guard."""
+        while (failed := self._failed(guard)) is not None:
+            symbol, size = self.symbols[name], failed[name]
+            last = last_alike(guard, name, symbol.size, size)
+            end = "upper" if size > symbol.size else "lower"
+            self.symbols[name] = symbol._replace(range=symbol.range._replace(**{end: last}))
+
+    def _out_of_range(self, symbol: Symbol, guard: Any, failed: Mapping[str, int]) -> str:
+        """Return the words for a guard that some sizes of a range do not meet."""
+        sign = SIGNS[guard.is_equality, guard.holds]
+        told = f"{guard.left} {sign} {guard.right}"
+        for name in sorted(_names(guard), key=len, reverse=True):
+            told = re.sub(rf"\b{name}\b", self.symbols[name].shown, told)
+        said = (
+            f"Constraints violated ({symbol.shown})!\n  - Not all values of {symbol.shown} in the "
+            f"specified range {symbol.range} satisfy the generated guard {told}"
+        )
+        if guard.is_equality or len(_names(guard)) > 1 or not symbol.shown.isidentifier():
+            return said
+        ((name, size),) = failed.items()
+        last = last_alike(guard, name, symbol.size, size)
+        ends = {"min": symbol.range.lower or None, "max": symbol.range.upper}
+        ends["max" if size > symbol.size else "min"] = last
+        of = "".join(f", {end}={n}" for end, n in ends.items() if n is not None)
+        return f"{said}\nSuggested fixes:\n  {symbol.shown} = Dim('{symbol.shown}'{of})"
 
     def _others(self, guard: Any) -> list[dict[str, int]]:
         """Return other sizes of the symbols in a guard, within their ranges."""
@@ -268,19 +311,12 @@ class ArgumentSizes:
         return found
 
 
-def _violated(symbol: Symbol, guard: Any, fixes: bool) -> str:
-    said = f"Constraints violated ({symbol.shown})!"
-    if fixes:
-        return (
-            f"{said}\n  - You marked {symbol.shown} as dynamic but your code specialized it to be "
-            f"a constant ({symbol.size}). If you're using mark_dynamic, either remove it or use "
-            "maybe_mark_dynamic. If you're using Dim.DYNAMIC, replace it with either Dim.STATIC or "
-            f"Dim.AUTO.\nSuggested fixes:\n  {symbol.shown} = {symbol.size}"
-        )
-    told = f"{guard.left} {SIGNS[guard.is_equality, guard.holds]} {guard.right}"
+def _specialized(symbol: Symbol) -> str:
     return (
-        f"{said}\n  - Not all values of {symbol.shown} in the specified range {symbol.range} "
-        f"satisfy the generated guard {told}"
+        f"Constraints violated ({symbol.shown})!\n  - You marked {symbol.shown} as dynamic but "
+        f"your code specialized it to be a constant ({symbol.size}). If you're using mark_dynamic, "
+        "either remove it or use maybe_mark_dynamic. If you're using Dim.DYNAMIC, replace it with "
+        f"either Dim.STATIC or Dim.AUTO.\nSuggested fixes:\n  {symbol.shown} = {symbol.size}"
     )
 
 

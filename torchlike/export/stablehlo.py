@@ -17,7 +17,7 @@ from jax import export as jax_export
 from torchlike._compat.symbolic import is_symbolic
 from torchlike._runtime import whole_files
 from torchlike._runtime.trees import flatten_call
-from torchlike.export.any_size import CallSizes, forward_for
+from torchlike.export.any_size import CallSizes, SizeRange, forward_for
 from torchlike.export.exported_program import ExportedProgram
 from torchlike.export.older_files import OlderProgram
 from torchlike.jit._script import ScriptFunction, ScriptModule
@@ -137,8 +137,8 @@ def _sizes(program: ExportedProgram) -> CallSizes:
     symbols = [n for shape in shapes for n in shape if is_symbolic(n)]
     at_hand = {k: size for n in symbols for k, size in n.node.shape_env.hints.items()}
     ranges = program.range_constraints
-    most = {k: r.upper for k, r in ranges.items() if r.upper is not None and k in at_hand}
-    return CallSizes(rows, at_hand, most)
+    within = {k: SizeRange.of(*ranges[k]) if k in ranges else SizeRange() for k in at_hand}
+    return CallSizes(rows, at_hand, within)
 
 
 def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | None) -> Artifact:

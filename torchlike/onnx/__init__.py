@@ -9,6 +9,7 @@ converter lacks.
 
 from __future__ import annotations
 
+import enum
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -36,6 +37,23 @@ artifacts_dir autograd_inlining do_constant_folding dump_exported_program dynamo
 fallback keep_initializers_as_inputs optimize profile report training verbose verify
 """
 _WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT_TEXT.split())
+
+
+class TrainingMode(enum.IntEnum):
+    """The mode in which a model was to be exported. It is exported in the mode that it is in."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class OperatorExportTypes(enum.IntEnum):
+    """The operators of PyTorch's older exporter. Here there is one kind: what XLA's become."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
 
 
 def is_in_onnx_export() -> bool:
@@ -83,7 +101,9 @@ def export(
       opset_version: 23 unless given.
       dynamic_axes: which dimensions may have any size: by an input's name {0: "batch"} or [0, 1].
         Names of outputs are ignored: their sizes follow.
-      dynamic_shapes: instead, what ``torch.export.export`` takes.
+      dynamic_shapes: instead, what ``torch.export.export`` takes, and names ({0: "batch"}).
+        Of what has no range said (names, ``dynamic_axes``, ``Dim.DYNAMIC``) the model decides it; a
+        warning says which.
 
     Raises:
       NotImplementedError: jax2onnx is not installed, or has no form for an operation.
@@ -112,7 +132,7 @@ def export(
     if dynamic_axes and dynamic_shapes is None:
         sizes = axes.named(dynamic_axes, input_names, tensors_of(given, called))
     elif dynamic_shapes is not None:
-        sizes = named_sizes(dynamic_shapes, model, given, called)
+        sizes = named_sizes(axes.with_names(dynamic_shapes), model, given, called)
     else:
         sizes = fixed(given, called)
     fn, avals = _pure(model, given, called, sizes)

@@ -1,4 +1,5 @@
-"""``dynamic_axes`` of ``torch.onnx.export``: which dimensions of which inputs may have any size."""
+"""Which dimensions of the inputs of ``torch.onnx.export`` may have any size: ``dynamic_axes``, and
+names in ``dynamic_shapes``."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torchlike.export.any_size import CallSizes
+from torchlike.export.any_size import CallSizes, SizeRange
+from torchlike.export.dynamic_dims import DimHint
 from torchlike.tensor import Tensor
 
 
@@ -32,8 +34,7 @@ def named(
         for d, label in said.items():
             if not -tensor.dim() <= d < tensor.dim():
                 raise ValueError(f"dynamic_axes has dimension {d} of {name}, of {tensor.dim()}")
-            symbol = re.sub(r"\W", "_", str(label))
-            symbol = symbol if symbol.isidentifier() else f"d_{symbol}"
+            symbol = _symbol(label)
             size = tensor.shape[d]
             if at_hand.setdefault(symbol, size) != size:
                 raise ValueError(
@@ -42,4 +43,21 @@ def named(
                 )
             row[d] = symbol
         rows.append(row)
-    return CallSizes(rows, at_hand, {})
+    return CallSizes(rows, at_hand, {name: SizeRange(inferred=True) for name in at_hand})
+
+
+def with_names(spec: Any) -> Any:
+    """Return ``dynamic_shapes`` with each name of a dimension as a ``Dim.DYNAMIC`` of that name."""
+    if isinstance(spec, str):
+        return DimHint("DYNAMIC", label=_symbol(spec))
+    if isinstance(spec, Mapping):
+        return {key: with_names(said) for key, said in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return tuple(map(with_names, spec))
+    return spec
+
+
+def _symbol(label: Any) -> str:
+    """Return a label as the name of a symbol."""
+    symbol = re.sub(r"\W", "_", str(label))
+    return symbol if symbol.isidentifier() else f"d_{symbol}"

@@ -56,6 +56,11 @@ _HOW = (
     "No function here is one step: forward, backward and one optimizer.step(). To compile a whole "
     "step, write it as a function under @torch.compile, and compare again."
 )
+_HOW_ACCUMULATED = (
+    "An update follows {passes} backward passes here. To compile them, write two functions under "
+    "@torch.compile, one that ends with backward() and one with step() and zero_grad(), and "
+    "compare again (docs/compile.md)."
+)
 _OWN_OPTIONS = ("--output", "--torch", "--torch-python", "--rounds", "--html", "--find-divergence")
 NEEDS_PYTORCH = (
     "--torch needs real PyTorch: pip install 'torchlike\\[parity]', or --torch-python PATH of an "
@@ -225,7 +230,7 @@ def _whole_step(eager: RecordedRun, rows: _Rows) -> list[str]:
     if eager.first_step is None:
         return []
     if step is None:
-        return [_HOW]
+        return [_HOW if eager.passes < 2 else _HOW_ACCUMULATED.format(passes=eager.passes)]
     where = f"{step['name']} ({Path(step['file']).name}, line {step['line']})"
     if step["file"] != eager.script_file:
         return [f"{where} is a whole step: @torch.compile on it makes it one program."]

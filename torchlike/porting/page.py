@@ -25,9 +25,7 @@ def html(name: str, runs: Sequence[RecordedRun], said: Sequence[str]) -> str:
     runs."""
     losses = [[(float(x), y) for x, y in enumerate(run.losses, 1)] for run in runs]
     curves_of_times = [[(float(x), y) for x, y in enumerate(run.milliseconds, 1)] for run in runs]
-    curves = charts.figure(
-        "loss", losses, charts.Axis("backward()"), charts.Axis("loss"), nested=True
-    )
+    curves = charts.figure("loss", losses, charts.Axis("update"), charts.Axis("loss"), nested=True)
     body = (
         f"<h1>{escape(name)}: eager and compiled</h1>{_table(runs)}"
         f"{curves}{_times(runs, curves_of_times)}{bullets(said)}"

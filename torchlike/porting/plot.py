@@ -41,7 +41,7 @@ def write(path: Path, name: str, runs: list[RecordedRun]) -> None:
         if run.steady_step is not None:
             median = 1e3 * run.steady_step
             time_axes.axhline(median, color=f"C{i}", linestyle="--", linewidth=0.8)
-    loss_axes.set(title="loss", xlabel="backward()", ylabel="loss")
+    loss_axes.set(title="loss", xlabel="update", ylabel="loss")
     title = "time of a step, without loading (dashed: median)"
     time_axes.set(title=title, xlabel="step", ylabel="milliseconds", yscale="log")
     _finish(figure, path, name)

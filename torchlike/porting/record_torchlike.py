@@ -41,7 +41,7 @@ def main(argv: list[str]) -> None:
         warnings.filterwarnings("ignore", "torchlike.jit: .* runs eagerly, because", RuntimeWarning)
     tune_allocator()
     torch_alias.install()
-    lowered = _watch_autocast()
+    lowered, programs_read = _watch_autocast(), _watch_cache()
     torchlike.jit.set_warmup(0)  # what is compiled is compared, from its first step on
     compiled.apply(compiled.mode_from_environment())
     if option == OPTION:
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> None:
     )
     record(
         recorded,
-        lambda: {**_about(), "autocast": sorted(lowered)},
+        lambda: {**_about(), "autocast": sorted(lowered), "programs": programs_read},
         argv[1:] if option else argv,
         find_step=option == "--find-step",
         whole_step=int(line) if line else None,
@@ -84,6 +84,21 @@ def _watch_autocast() -> set[str]:
     return lowered
 
 
+def _watch_cache() -> dict[str, int]:
+    """Return counts of the programs that XLA is asked for, and of those found in the folder of
+    compiled ones."""
+    counts = {"asked": 0, "found": 0}
+    names = {"compile_requests_use_cache": "asked", "cache_hits": "found"}
+
+    def heard(event: str, **_: Any) -> None:
+        of_cache, _sep, what = event.rpartition("/")
+        if of_cache == "/jax/compilation_cache" and what in names:
+            counts[names[what]] += 1
+
+    jax.monitoring.register_event_listener(heard)
+    return counts
+
+
 def _keep(loss: torchlike.Tensor) -> jax.Array | None:
     array = loss.detach().jax()
     return None if isinstance(array, Tracer) else array
@@ -103,6 +118,7 @@ def _about() -> dict[str, Any]:
         "version": own_version(),
         "device": jax.default_backend(),
         "seed": torchlike.initial_seed(),
+        "compiles": compiled.mode_from_environment() != "off",
         "by_numpy": sum(row.calls for row in first_calls),
         "compiled": sum(row.compiled for row in first_calls),
         "work": _work(),

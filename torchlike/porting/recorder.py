@@ -17,6 +17,8 @@ Standard library only: the process that runs a script with real PyTorch uses it 
 from __future__ import annotations
 
 import functools
+import math
+import statistics
 import threading
 import time
 import weakref
@@ -68,11 +70,15 @@ class Recorder:
     step_ends: list[float] = field(default_factory=list)
     backward_ends: list[float] = field(default_factory=list)
     losses: list[Any] = field(default_factory=list)
+    #: How many losses there were at the end of each update, and which a function returned.
+    updates: list[int] = field(default_factory=list)
+    returned: set[int] = field(default_factory=set)
     #: Seconds in which data were loaded.
     loaded: float = 0.0
-    #: The functions and modules that the script gave to a compiler, those that held steps apart.
+    #: The functions and modules that the script gave to a compiler.
     marked: dict[str, Any] = field(default_factory=dict)
-    whole_steps: dict[str, None] = field(default_factory=dict)
+    #: What calls of those functions hold: backward passes, updates, or both.
+    held: dict[str, set[int]] = field(default_factory=dict)
     _stepping: bool = False
     _in_region: bool = False
     _loading: bool = False
@@ -105,13 +111,41 @@ class Recorder:
         return {
             "first_step": times[0] if times else None,
             "steps": times[1:],
-            "losses": [self.framework.read(loss) for loss in self.losses],
+            "losses": self._losses_of_updates(),
+            "passes": self._passes(),
             "loaded": self.loaded,
             "marked": list(self.marked),
-            "whole_steps": list(self.whole_steps),
+            "whole_steps": self._whole_steps(),
             "fell_back": self._fell_back(),
             "step_function": self.finder.result(),
         }
+
+    def _losses_of_updates(self) -> list[float]:
+        """Return a loss for each update: the sum of what its backward passes began with, each of
+        which has its share of the gradient, or the mean of what functions returned for them.
+        Without updates return that of each backward pass."""
+        values = [self.framework.read(loss) for loss in self.losses]
+        found = []
+        for begin, end in self._spans():
+            total = math.fsum(values[begin:end])
+            mean = self.returned.issuperset(range(begin, end))
+            found.append(total / (end - begin) if mean else total)
+        return found or values
+
+    def _spans(self) -> list[tuple[int, int]]:
+        """Return from where to where the losses of each update are, of those that have any."""
+        pairs = zip([0, *self.updates], self.updates, strict=False)
+        return [(begin, end) for begin, end in pairs if begin < end]
+
+    def _passes(self) -> int:
+        """Return how many backward passes an update follows, as a rule."""
+        return round(statistics.median([end - begin for begin, end in self._spans()] or [1]))
+
+    def _whole_steps(self) -> list[str]:
+        """Return the functions whose calls hold all that a step is: backward, and the update where
+        there is one."""
+        needed = {id(self.backward_ends), *([id(self.step_ends)] if self.step_ends else [])}
+        return [name for name, held in self.held.items() if held >= needed]
 
     def _fell_back(self) -> dict[str, str]:
         """Return which of what was marked ran eagerly after all, and the first line of why."""
@@ -189,6 +223,7 @@ class Recorder:
             finally:
                 self._stepping = False
                 self.step_ends.append(self._now())
+                self.updates.append(len(self.losses))
                 self.finder.update()
 
         found: Any = self.framework.untraced(recorded_step)
@@ -307,7 +342,7 @@ class Recorder:
         if self._in_region:
             return region.call(*args, **kwargs)
         ends_before = {id(ends): len(ends) for ends in (self.step_ends, self.backward_ends)}
-        losses_before = len(self.losses)
+        losses_before, updates_before = len(self.losses), len(self.updates)
         self._begin()
         self._in_region = True
         try:
@@ -325,12 +360,17 @@ class Recorder:
             if id(ends) in region.ends:
                 ends[before:] = [now]
         if region.ends:
-            if not self.step_ends or id(self.step_ends) in region.ends:
-                self.whole_steps[_name(region.call)] = None
+            self.held[_name(region.call)] = region.ends
             if losses is not None:
                 self.losses[losses_before:] = map(self.framework.keep, losses)
-            elif (loss := self._loss_in(result)) is not None:
+            elif (
+                id(self.backward_ends) in region.ends
+                and (loss := self._loss_in(result)) is not None
+            ):
                 self.losses[losses_before:] = [loss]
+                self.returned.add(losses_before)
+            if id(self.step_ends) in region.ends:
+                self.updates[updates_before:] = [len(self.losses)]
             self._catch_up()
         return result
 

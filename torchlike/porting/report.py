@@ -28,6 +28,8 @@ class RecordedRun:
     steps: list[float]
     losses: list[float]
     seconds: float
+    #: How many backward passes an update follows.
+    passes: int = 1
     last_line: str = ""
     #: The time in which a DataLoader loaded, which no step counts.
     loaded: float = 0.0
@@ -35,6 +37,8 @@ class RecordedRun:
     marked: list[str] = field(default_factory=list)
     whole_steps: list[str] = field(default_factory=list)
     fell_back: dict[str, str] = field(default_factory=dict)
+    #: Whether ``torch.compile`` compiles in this run.
+    compiles: bool = True
     #: The function that is a whole step: its name, file and first line.
     step_function: dict[str, Any] | None = None
     script_file: str | None = None
@@ -45,6 +49,9 @@ class RecordedRun:
     compiled: int | None = None
     #: The seed of the script's random numbers; another for each run where the script sets none.
     seed: int | None = None
+    #: Programs that XLA was asked for, and how many of them were in the folder of compiled ones.
+    #: None where that is not known.
+    programs: dict[str, int] | None = None
     #: What the program with the most operations computes a call: its name, operations by unit,
     #: bytes, the device's peak. None where nothing was compiled.
     work: dict[str, Any] | None = None
@@ -192,7 +199,7 @@ def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list
         about = f"{run.label}: {run.framework} {run.version} on {run.device}"
         lines.append(f"{about}; last line: {run.last_line}" if run.last_line else about)
         compiled = what_is_compiled(run)
-        if compiled and run is not runs[0] and run.framework == "torchlike":
+        if compiled and run.compiles and run is not runs[0] and run.framework == "torchlike":
             lines.append(f"{run.label}: {compiled}.")
         if run.work is not None:
             work = ProgramWork(run.work["flops"], run.work["bytes"])
@@ -217,6 +224,7 @@ def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list
             )
         for name, reason in run.fell_back.items():
             lines.append(f"{run.label}: {name} was left eager. {reason}")
+    lines += _of_cache(runs)
     apart = [agreement(runs[0].losses, run.losses).first > _ROUNDING for run in runs[1:]]
     if any(apart) and len({run.seed for run in runs}) > 1:
         lines.append(
@@ -224,6 +232,18 @@ def notes(runs: list[RecordedRun], peak: dict[str, float] | None = None) -> list
             "(torch.manual_seed), or not the same in each."
         )
     return lines
+
+
+def _of_cache(runs: list[RecordedRun]) -> list[str]:
+    """Say how many programs of each run the cache had: first steps go by that."""
+    counts = [(run.label, run.programs) for run in runs if run.programs and run.programs["asked"]]
+    if not counts:
+        return []
+    each = "; ".join(f"{label}: {n['found']} of {n['asked']}" for label, n in counts)
+    return [
+        f"Programs that the compile cache had (warm), of those compiled: {each}. An empty "
+        "TORCHLIKE_CACHE_DIR= turns it off (cold)."
+    ]
 
 
 def as_json(name: str, runs: list[RecordedRun]) -> dict[str, Any]:

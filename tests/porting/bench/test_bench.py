@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import torchlike as torch
-from torchlike.porting.bench import candidates, command, on_torchlike
+from torchlike.porting.bench import candidates, command, on_torchlike, timing
 from torchlike.porting.bench.report import BenchReport, notes
 from torchlike.porting.bench.turns import BenchRow, measure
 from torchlike.porting.bench.workbench import RemoteWorkbench, WorkerError
@@ -56,6 +56,33 @@ def test_a_row_that_fails_is_left_out_and_says_why():
     report = torch.bench(torch.sin, X, jax=failing, gradients=False, rounds=1)
     assert [row.row for row in report.rows] == EVERY[:3]
     assert report.remarks == ["JAX by hand, forward: KeyError: 'no'"]
+
+
+def test_an_error_of_several_rows_is_told_once():
+    report = torch.bench(lambda x: x, X, X, rounds=1)
+    (said,) = report.remarks
+    assert said.startswith("every row: TypeError: ")
+    report = torch.bench(torch.sin, X, X, jax=lambda x, y: x, gradients=False, rounds=1)
+    (said,) = report.remarks
+    assert said.startswith("eager, forward; deferred, forward; compiled, forward: TypeError: ")
+
+
+def test_eager_calls_are_timed_once_their_operations_are_compiled():
+    x = torch.rand(37, 41, 43)
+    made = on_torchlike.rows(lambda x: x.logcumsumexp(1), (x,), None, False)
+    candidate = made.candidates["eager", "forward"]
+
+    def compiled():
+        return {row.name: row.compiled for row in torch.compiler.report().rows if row.compiled}
+
+    before = compiled()
+    timing.first_call(candidate)
+    assert compiled() == before
+    candidate.settle()
+    assert compiled() != before
+    settled = compiled()
+    timing.block(candidate, 3)
+    assert compiled() == settled
 
 
 def test_bad_input():
@@ -121,6 +148,13 @@ def test_the_share_of_the_peak():
     row = BenchRow("compiled", "forward", {}, 1.0, [0.1], work=work)
     report = BenchReport("f", [row], {"JAX": "1"}, [], {"f32": 1e11})
     assert "10.0% of the peak" in notes(report)[0]
+
+
+@pytest.mark.parametrize(("load", "told"), [("2.0", False), ("8.6", True)])
+def test_a_busy_machine_is_told(load, told):
+    about = {"cores": "2", "load": f"{load} processes on average in the last minute"}
+    report = BenchReport("f", [BenchRow("eager", "forward", {}, 1.0, [1.0])], about, [])
+    assert any("OMP_NUM_THREADS=1" in line for line in notes(report)) is told
 
 
 def run(*words, **options):

@@ -189,11 +189,30 @@ def report_of(tmp_path, text):
         ("import torch\ntorch.q_scale\ntorch.q_scale", "stops at 1 missing name"),
         ("import torch\nif hasattr(torch, 'no_such'):\n    torch.no_such", "runs"),
         ("import torch\nif on_npu:\n    torch.npu.empty_cache()", "runs"),
+        ("import torch\nif HAS_TRITON:\n    torch._C._no_such", "runs"),
+        (
+            "import torch\nclass A:\n    def f(self):\n        torch.q_scale\n        torch._C._no",
+            "runs but for 1 function, where 2 names are missing",
+        ),
+        ("import torch\ndef f(x=torch.q_scale): pass", "stops at 1 missing name"),
     ],
 )
 def test_the_verdict_comes_first(tmp_path, text, said):
     report = report_of(tmp_path, text)
     assert next(iter(listing.report_lines(report, everything=False, width=80))) == said
+
+
+def test_functions_are_named_that_alone_use_what_is_missing(tmp_path):
+    text = (
+        "import torch\nclass A:\n    def f(self):\n        def g(): torch.q_scale\ndef h(): pass\n"
+    )
+    lines = list(listing.report_lines(report_of(tmp_path, text), everything=False, width=80))
+    assert "    used only in A.f" in lines
+    assert lines[-1] == "1 file, 5 lines: 1 missing, 1 use as in PyTorch"
+    lines = listing.report_lines(
+        report_of(tmp_path, text + "torch.q_scale"), everything=False, width=80
+    )
+    assert not any("used only" in line for line in lines)
 
 
 def test_a_finding_is_told_once_with_its_lines(tmp_path):
@@ -228,6 +247,12 @@ def test_names_and_paths_are_not_broken(tmp_path):
         ("``pin_memory`` changes nothing.", "DataLoader(data, pin_memory=True)", True),
         ("has gradients of every order.", "import torch", False),
         ("of equal values the earlier ones are chosen.", "import torch", True),
+        ("there are no graph breaks.", "re.compile('a')", False),
+        ("there are no graph breaks.", "model.compile()", True),
+        ("Casts are not nodes of the graph.", "with torch.autocast('cpu'): pass", False),
+        ("fractions are computed in float64.", "torch.arange(n)", False),
+        ("fractions are computed in float64.", "torch.arange(0, 1, 0.1)", True),
+        ("filled with zeros rather than whatever was in memory.", "torch.empty(3)", False),
     ],
 )
 def test_a_difference_is_told_where_it_can_be_met(says, program, met):

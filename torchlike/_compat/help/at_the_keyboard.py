@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 from torchlike._core.dispatch.registry import NAMESPACES
@@ -122,6 +122,18 @@ class OperationDocstring(str):
         return str, (str(self),)
 
 
+class ClassDocstring(OperationDocstring):
+    """The docstring of a public class, with its arguments."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        made = self._made
+        if made is None:
+            made = self._made = docstrings.of_class(self._function, str.expandtabs(self))
+        return made
+
+
 def _answering(method: str) -> Callable[..., Any]:
     def answer(self: OperationDocstring, *args: Any, **kwargs: Any) -> Any:
         return getattr(str(self), method)(*args, **kwargs)
@@ -157,3 +169,13 @@ def install(methods: type) -> None:
         vars(function)["__signature__"] = OperationSignature(function)
         if type(function.__doc__) is str:
             function.__doc__ = OperationDocstring(function)
+
+
+def install_classes(*modules: ModuleType) -> None:
+    """Give the public classes of modules docstrings that say what their arguments mean."""
+    for module in modules:
+        for name, cls in list(vars(module).items()):
+            if name[0] == "_" or not isinstance(cls, type):
+                continue
+            if type(cls.__dict__.get("__doc__")) is str and cls.__module__.startswith("torchlike."):
+                cls.__doc__ = ClassDocstring(cls)

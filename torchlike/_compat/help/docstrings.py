@@ -58,6 +58,47 @@ def text(function: Callable[..., Any], description: str) -> str:
     description = inspect.cleandoc(description)
     if description.startswith(_REFUSED):
         return description
+    prose, sections = _divided(description)
+    prose, raised = _without_errors(prose)
+    if is_in_place(function):
+        prose.insert(1, "The result is written into the tensor itself, which is returned.")
+    known = signatures.of(function)
+    method = is_method(function)
+    made = {
+        "Args:": _entries("Args:", _arguments(function, known, method)),
+        "Returns:": _entries("Returns:", [_result(known, prose[0])] if prose else []),
+        "Raises:": _entries("Raises:", _errors(function, raised)),
+        "Example:": example(function),
+    }
+    return _joined(prose, sections, made)
+
+
+def of_class(cls: type, description: str) -> str:
+    """Return the whole docstring of a public class, whose definition has the description: with what
+    its arguments mean."""
+    description = inspect.cleandoc(description)
+    if description.startswith(_REFUSED) or "Args:" in description:
+        return description
+    prose, sections = _divided(description)
+    own = _words()["classes_of"].get(cls.__name__, {})
+    entries = []
+    for p in inspect.signature(cls).parameters.values():
+        if p.name.startswith("_") or p.name in ("args", "kwargs", "others"):
+            continue
+        words = own.get(p.name) or _words()["classes"].get(p.name, "")
+        default = "" if p.default is p.empty else f" (default {p.default!r})"
+        entries.append(f"{p.name}{default}" + (f": {words}." if words else ""))
+    made = {"Args:": _entries("Args:", entries), "Example:": example(cls)}
+    return _joined(prose, sections, made)
+
+
+def _joined(prose: list[str], sections: dict[str, str], made: dict[str, str]) -> str:
+    parts = [*prose, *(sections.get(s) or made.get(s, "") for s in SECTIONS)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _divided(description: str) -> tuple[list[str], dict[str, str]]:
+    """Return the paragraphs of a description, and by their heads its sections."""
     prose: list[str] = []
     sections: dict[str, str] = {}
     current: str | None = None
@@ -70,19 +111,7 @@ def text(function: Callable[..., Any], description: str) -> str:
             sections[current] += "\n\n" + paragraph
         else:
             prose.append(paragraph)
-    prose, raised = _without_errors(prose)
-    if is_in_place(function):
-        prose.insert(1, "The result is written into the tensor itself, which is returned.")
-    known = signatures.of(function)
-    method = is_method(function)
-    made = {
-        "Args:": _entries("Args:", _arguments(function, known, method)),
-        "Returns:": _entries("Returns:", [_result(known, prose[0])] if prose else []),
-        "Raises:": _entries("Raises:", _errors(function, raised)),
-        "Example:": example(function),
-    }
-    parts = [*prose, *(sections.get(s) or made.get(s, "") for s in SECTIONS)]
-    return "\n\n".join(part for part in parts if part)
+    return prose, sections
 
 
 def is_in_place(function: Callable[..., Any]) -> bool:

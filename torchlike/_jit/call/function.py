@@ -598,11 +598,11 @@ class JitFunction:
     def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call eagerly, as do the compiled functions that it calls."""
         self.ran_eagerly = modes.current.warming = True
-        counts, first_calls.thread.counts = first_calls.thread.counts, False
+        weight, first_calls.thread.weight = first_calls.thread.weight, 0.0
         try:
             return self._fn(*args, **kwargs)
         finally:
-            modes.current.warming, first_calls.thread.counts = False, counts
+            modes.current.warming, first_calls.thread.weight = False, weight
 
     def _call_watched(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call eagerly whose trace did not come to its end, and learn from it what the trace

@@ -212,8 +212,12 @@ def _indices_of_symbols(s: slice, n: Any) -> tuple[Any, Any, int]:
     return bound(s.start, 0), bound(s.stop, n), 1 if s.step is None else s.step.__index__()
 
 
-def _is_below(stop: Any, n: Any) -> bool:
-    return (stop if is_symbolic(stop) else stop.__index__()) < n
+def _may_leave_out(s: slice, n: Any) -> bool:
+    """Return whether a slice of a dimension of size n is written as a part of it. By symbols it is:
+    whether it is the whole would be a condition on them."""
+    if any(map(is_symbolic, (n, s.start, s.stop))):
+        return s.start is not None or s.stop is not None
+    return bool(s.start) or (s.stop is not None and s.stop.__index__() < n)
 
 
 def _is_deprecated_tuple(item: Any) -> bool:
@@ -355,7 +359,7 @@ class _IndexParts:
         n = self.size()
         start, length, by = _slice_bounds(bounds, n)
         # By what is written: 1: is no view of the whole where there is nothing, either.
-        if bounds.start or by != 1 or (bounds.stop is not None and _is_below(bounds.stop, n)):
+        if by != 1 or _may_leave_out(bounds, n):
             if self.window:
                 self.view = make_window(self.view, step(Slice, self.at, length, by), (start,))
             else:

@@ -37,7 +37,7 @@ from torchlike._runtime.first_calls.jit import (
     put_off,
     takes,
 )
-from torchlike._runtime.first_calls.settings import by_numpy, thread
+from torchlike._runtime.first_calls.settings import by_numpy, settling, thread
 from torchlike._runtime.first_calls.whole_programs import by_numpy_where_dear
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "meets_accelerator",
     "of_call",
     "put_off",
+    "settling",
     "shared_blocks",
     "takes",
     "thread",

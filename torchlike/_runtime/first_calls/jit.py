@@ -484,13 +484,14 @@ class FirstCalls:
         """Run a program by NumPy, count the call, and return its results, or None where it
         fails."""
         program.calls += 1
-        if thread.counts:
-            program.calls_left -= 1
+        weight = thread.weight
+        if weight:
+            program.calls_left -= weight
         record = program.record
         began, before = perf_counter(), turns.made
         try:
             found = program.run(values)
-            if thread.counts:
+            if weight:
                 program.calls_left -= program.of_a_turn * (turns.made - before)
             return found
         except TooLong as reason:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
+from collections.abc import Iterator
 
 from torchlike._runtime import platforms
 from torchlike._runtime.environment_variables import FIRST_CALLS
@@ -66,14 +69,25 @@ class ThreadSettings(threading.local):
     """What holds for one thread.
 
     Attributes:
-      counts: whether calls by NumPy count towards compiling. Not while a program is compiled of
-        which they are a part: each operation that XLA compiled would be a wait, and soon be unused.
+      weight: as how many calls one by NumPy counts towards compiling. 0 while a program is compiled
+        of which it is a part: each operation that XLA compiled would be a wait, and soon be unused.
     """
 
-    counts = True
+    weight = 1.0
 
 
 thread = ThreadSettings()
+
+
+@contextlib.contextmanager
+def settling() -> Iterator[None]:
+    """Have one call by NumPy suffice in this thread: with the next call, what is compiled some time
+    is compiled. What stays with NumPy stays."""
+    weight, thread.weight = thread.weight, math.inf
+    try:
+        yield
+    finally:
+        thread.weight = weight
 
 
 def by_numpy() -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 import torchlike
 from torchlike import nn
-from torchlike._runtime import pending
+from torchlike._runtime import first_calls, pending
 from torchlike.jit._decorator import jit
 from torchlike.porting import torch_alias
 from torchlike.porting.allocator import tune_allocator
@@ -30,6 +30,8 @@ from torchlike.porting.divergence.digests import Digest, digests
 from torchlike.porting.plan.work import peak_of, work_of
 from torchlike.porting.version import own_version
 
+#: The first is NumPy's, the second compiles, and what that gives may have a layout of its own.
+_SETTLING_CALLS = 4
 EAGER, DEFERRED, COMPILED, BY_HAND = "eager", "deferred", "compiled", "JAX by hand"
 
 
@@ -63,10 +65,10 @@ def rows(
     compiled: dict[str, Any] = {}
     for mode, (call, given) in ways(torchlike, function, arguments, gradients).items():
         compiled[mode] = jit(call, warmup=0, fallback="eager")
-        made[EAGER, mode] = Candidate(lambda call=call, given=given: _at_once(call, given), _wait)
+        made[EAGER, mode] = _settling(lambda call=call, given=given: _at_once(call, given))
         # A deferred result that nobody asks for is never computed.
-        made[DEFERRED, mode] = Candidate(
-            lambda call=call, given=given: _deferred(call, given), _wait, finish_each=True
+        made[DEFERRED, mode] = _settling(
+            lambda call=call, given=given: _deferred(call, given), finish_each=True
         )
         made[COMPILED, mode] = Candidate(lambda run=compiled[mode], given=given: run(*given), _wait)
         if by_hand is not None:
@@ -88,6 +90,17 @@ def rows(
         return {"flops": found.flops, "bytes": found.bytes, "peak": peak_of()}
 
     return Bench(made, about, _digests, work=work)
+
+
+def _settling(call: Callable[[], Any], finish_each: bool = False) -> Candidate:
+    """Return what is timed once the operations are compiled that a loop of calls compiles."""
+
+    def settle() -> None:
+        with first_calls.settling():
+            for _ in range(_SETTLING_CALLS):
+                _wait(call())
+
+    return Candidate(call, _wait, finish_each, settle)
 
 
 def _wait(result: Any) -> None:

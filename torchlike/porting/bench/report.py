@@ -144,9 +144,22 @@ def notes(report: BenchReport) -> list[str]:
         if work is not None and (work.total or work.bytes):
             said = told(work, row.median, report.peak or (row.work or {})["peak"])
             lines.append(f"{row.row}, {row.mode}: {said}")
-    lines += report.remarks
+    lines += [*report.remarks, *_busy(report.about)]
     about = [f"{name} {text}" for name, text in report.about.items()]
     return [*lines, "; ".join(about)]
+
+
+def _busy(about: dict[str, str]) -> list[str]:
+    """Say of more processes than cores what they do to rows whose threads wait for each other."""
+    load = float(about.get("load", "0").partition(" ")[0])
+    cores = int(about.get("cores", "1"))
+    if load <= cores + 1:
+        return []
+    return [
+        f"The machine was busy ({load} processes on {cores} cores): threads of PyTorch and of BLAS "
+        "wait for each other then, up to a hundred times as long as they compute. "
+        "OMP_NUM_THREADS=1 in the environment gives each one thread."
+    ]
 
 
 def _largest(rows: Sequence[BenchRow]) -> list[BenchRow]:

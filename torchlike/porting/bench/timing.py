@@ -27,11 +27,13 @@ class Candidate:
       call: one call.
       finish: returns when a call's result is there.
       finish_each: whether each call of a block is waited for, or the last one alone.
+      settle: makes the calls after which all others take as long; None where the first suffices.
     """
 
     call: Callable[[], Any]
     finish: Callable[[Any], object]
     finish_each: bool = False
+    settle: Callable[[], object] | None = None
 
 
 def first_call(candidate: Candidate) -> tuple[float, Any]:
@@ -64,6 +66,8 @@ def block(candidate: Candidate, calls: int) -> float:
 
 def calls_per_block(candidate: Candidate, seconds: float = BLOCK_SECONDS) -> int:
     """Return how many calls make a block. It makes them, so it warms up, too."""
+    if candidate.settle is not None:
+        candidate.settle()
     calls = 1
     while (each := block(candidate, calls)) * calls < seconds:
         # At most tenfold at a time: the first blocks may still compile something.

@@ -94,8 +94,9 @@ def _first_calls(
     about: dict[str, str],
     remarks: list[str],
 ) -> list[tuple[Workbench, BenchRow]]:
-    turns = []
+    turns: list[tuple[Workbench, BenchRow]] = []
     results: dict[str, Any] = {}
+    failed: dict[str, list[str]] = {}
     for bench in benches:
         made = bench.open(sizes)
         about.update(made["about"])
@@ -103,7 +104,7 @@ def _first_calls(
         for name, mode in made["rows"]:
             found = bench.first(name, mode)
             if "error" in found:
-                remarks.append(f"{name}, {mode}: {found['error']}")
+                failed.setdefault(found["error"], []).append(f"{name}, {mode}")
                 continue
             row = BenchRow(name, mode, sizes, found["seconds"])
             if name == REFERENCE:
@@ -111,6 +112,9 @@ def _first_calls(
             elif mode in results:
                 row.apart = all_apart(results[mode], found["digests"])
             turns.append((bench, row))
+    for error, names in failed.items():
+        every = len(names) > 1 and not turns and len(failed) == 1
+        remarks.append(f"{'every row' if every else '; '.join(names)}: {error}")
     return turns
 
 

@@ -142,8 +142,10 @@ def _devices(facts: dict[str, Any]) -> list[str]:
     if devices["error"] is not None:
         return [f"JAX finds no device: {devices['error']}"]
     plugins = [name for name in installed if "plugin" in name]
-    if plugins and devices["backend"] == "cpu" and "JAX_PLATFORMS" not in facts["environment"]:
-        return [f"{plugins[0]} is installed, and JAX computes on the CPU: see its warning at start"]
+    # Without a GPU it is there to compile for one ahead of time (`torchlike plan`).
+    unused = [name for name in plugins if "cuda" not in name or facts["system"]["has_nvidia"]]
+    if unused and devices["backend"] == "cpu" and "JAX_PLATFORMS" not in facts["environment"]:
+        return [f"{unused[0]} is installed, and JAX computes on the CPU: see its warning at start"]
     return []
 
 

@@ -21,8 +21,8 @@ def tried(
     *,
     has_run: bool = False,
 ) -> list[Plan]:
-    """Plan ``step(*batch)`` as it is, then each change by itself, then those that take less memory
-    together. A change that cannot be made is left out. A step that ``has_run`` is only captured.
+    """Plan ``step(*batch)`` as it is, then each change by itself, then the first two together. A
+    change that cannot be made is left out. A step that ``has_run`` is only captured.
 
     - *FSDP over* an axis: parameters and their state sharded over the axis of the batch.
     - *rematerialisation*: each layer of a list of equal modules computes its activations again in
@@ -39,13 +39,14 @@ def tried(
 
     half = [_half(x) for x in batch]
     plans = [planned("", batch, axis)]
-    sharded = axis or over
-    if axis is None and len(where.devices) > 1:
+    sharded_anew = axis is None and len(where.devices) > 1
+    if sharded_anew:
         plans.append(planned(f"FSDP over {over}", batch, over))
     with rematerialising() as layers:
         if layers:
             plans.append(planned(f"rematerialisation of {layers} layers", batch, axis))
-            plans.append(planned("both", batch, sharded))
+            if sharded_anew:
+                plans.append(planned("both", batch, over))
     if any(a is not b for a, b in zip(half, batch, strict=True)):
         with contextlib.suppress(ValueError):  # fewer examples than devices
             plans.append(planned("half the batch", half, axis))

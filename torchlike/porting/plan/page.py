@@ -11,6 +11,7 @@ from torchlike.porting.plan.table import (
     PHASES,
     advice_row,
     heading,
+    of_changes,
     of_update,
     phase_row,
     sections,
@@ -49,6 +50,7 @@ def html(plans: Sequence[Plan], phases: Sequence[Plan] = ()) -> str:
     if len(plans) > 1:
         head = ("change", "memory", "fits", "operations", "exchanged", "at least", "bound by")
         parts.append(f"<h2>What a change gives</h2>{_table([head, *map(advice_row, plans)])}")
+        parts += [f"<p>{escape(line)}</p>" for line in of_changes(plans)]
     source = escape(plan.chip["source"])
     parts.append(f'<p>Figures of the chip: <a href="{source}">{source}</a></p>')
     return document(title, "".join(parts), _STYLE)

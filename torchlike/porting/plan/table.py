@@ -131,6 +131,17 @@ def show_advice(plans: Sequence[Plan], console: Console | None = None) -> None:
     for plan in plans:
         table.add_row(*advice_row(plan))
     console.print(table)
+    for line in of_changes(plans):
+        console.print(line)
+
+
+def of_changes(plans: Sequence[Plan]) -> list[str]:
+    """Say which changes take no less memory than the plan as it is, the first one."""
+    before, *changes = plans
+    worse = [plan.change for plan in changes if plan.needed >= before.needed]
+    if not worse:
+        return []
+    return [f"These take no less memory than as it is: {', '.join(worse)}."]
 
 
 def advice_row(plan: Plan) -> tuple[str, ...]:

@@ -13,7 +13,14 @@ from collections.abc import Iterable
 #: What a difference speaks of, and a word of the program's without which it is not met.
 _TOPICS = (
     (r"\bsparse\b", r"sparse"),
-    (r"torchlike\.jit|compiled|\bcapture\b|graph break|part of the graph", r"compile|jit"),
+    (
+        r"torchlike\.jit|compiled|\bcapture\b|graph break|part of the graph",
+        r"(?<!\bre)(?<!regex)\.compile\b|import compile\b|\bjit\b",
+    ),
+    (r"nodes of the graph", r"grad_fn|next_functions"),
+    (r"the layers use the mask", r"padding_mask"),
+    (r"^fractions are", r"arange\([^()]*(\d\.|\.\d|/|float)"),
+    (r"MAP_SHARED", r"mmap"),
     (r"\bfloat16\b", r"float16|\bhalf\b|fp16|autocast"),
     (r"\bbfloat16\b|float8", r"bfloat16|float8|bf16|autocast"),
     (r"\bcomplex\d*\b", r"complex|cfloat|fft"),
@@ -26,7 +33,8 @@ _TOPICS = (
 _MORE = re.compile(
     r"^(it )?has (a )?gradients?\b|gradients pass through it|which it refuses|annotations are not"
     r"|rather than being refused|backward raises|works? on (the )?CPUs?\b|is not needed"
-    r"|^it runs on the CPU|^it may be called|without a warning|only warns"
+    r"|^it runs on the CPU|^it may be called|without a warning|only warns|without a GPU"
+    r"|rather than whatever was in memory|``multiprocessing_context=\"thread\"``"
 )
 #: The argument that a difference is about.
 _ARGUMENT = re.compile(r"^(?:with |without |if )?``(\w+)(?:=[^`]*)?``")

@@ -25,6 +25,8 @@ class Finding:
     guarded: bool = False
     #: The cell of a notebook, from 1.
     cell: int | None = None
+    #: The function that the line is in, the outermost one; empty where it runs at import.
+    within: str = ""
 
 
 @dataclass

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torchlike.porting.scan import risks
-from torchlike.porting.scan.findings import KINDS, FileReport, Finding, ScanReport
+from torchlike.porting.scan.findings import FileReport, Finding, ScanReport
 
 #: Headings in their order, with the kinds and risks that stand below each.
 SECTIONS = {
-    "Missing: the program stops there": ("missing",),
+    "Missing: the program stops where it uses these": ("missing",),
     "Slow": risks.SLOW,
     "Under torch.compile": risks.COMPILED,
     "On another machine": risks.MACHINE,
@@ -19,10 +19,28 @@ SECTIONS = {
     "Other libraries": ("other",),
     "Missing, and the program does without": ("guarded",),
 }
+#: What lines below each heading are called in the sum.
+_SUMS = dict(
+    zip(
+        SECTIONS,
+        (
+            "missing",
+            "slow",
+            "under torch.compile",
+            "of another machine",
+            "different",
+            "of other libraries",
+            "missing, done without",
+        ),
+        strict=True,
+    )
+)
 _STOPS, _SLOW = list(SECTIONS)[:2]
 _AS_IT_IS = list(SECTIONS)[-1]
 #: So many lines of a file, and so many files, are named for a finding.
 LINES, FILES = 8, 3
+#: And so many functions, of what is missing in some alone.
+FUNCTIONS = 4
 
 
 @dataclass
@@ -35,6 +53,8 @@ class FindingGroup:
     what: str = ""
     names: dict[str, None] = field(default_factory=dict)
     places: dict[str, list[str]] = field(default_factory=dict)
+    #: The functions that the lines are in; "" for what runs at import.
+    within: dict[str, None] = field(default_factory=dict)
 
     def lines(self, width: int) -> Iterator[str]:
         """Yield the lines of text; names and places are never broken."""
@@ -48,6 +68,10 @@ class FindingGroup:
             rest = [line for _, lines in shown[FILES:] for line in lines]
             files = _count(len(shown) - FILES, "more file")
             yield from _wrapped(f"and {_count(len(rest), 'line')} of {files}", width)
+        if self.within and "" not in self.within:
+            named = list(self.within)
+            more = f" and {len(named) - FUNCTIONS} more" if len(named) > FUNCTIONS else ""
+            yield from _wrapped(f"used only in {', '.join(named[:FUNCTIONS])}{more}", width)
         yield from _wrapped(self.says + (f" ({self.link})" if self.link else ""), width)
 
 
@@ -74,6 +98,8 @@ def groups(report: ScanReport) -> dict[str, list[FindingGroup]]:
         group.names[f.name.removesuffix(risk).strip()] = None
         path, _, line = place(file, f).rpartition(":")
         group.places.setdefault(path, []).append(line)
+        if heading == _STOPS:
+            group.within[f.within] = None
     return {
         heading: sorted(found.values(), key=lambda g: -sum(map(len, g.places.values())))
         for heading, found in made.items()
@@ -87,8 +113,14 @@ def verdict(report: ScanReport) -> str:
     apart = (_STOPS, _SLOW, _AS_IT_IS)
     know = sum(len(told) for heading, told in found.items() if heading not in apart)
     names = len({name for group in found[_STOPS] for name in group.names})
+    functions = {name for group in found[_STOPS] for name in group.within}
     parts = ["runs"]
-    if names:
+    if names and "" not in functions:
+        parts = [
+            f"runs but for {_count(len(functions), 'function')}, where "
+            f"{_count(names, 'name')} {'is' if names == 1 else 'are'} missing"
+        ]
+    elif names:
         which = "" if names == 1 else "any of "
         parts = [f"stops at {which}{_count(names, 'missing name')}"]
     if know:
@@ -153,10 +185,16 @@ def place(file: FileReport, finding: Finding) -> str:
 
 
 def summary(report: ScanReport) -> list[str]:
-    """Return the sums, and what was left out."""
+    """Return the sums in lines, by heading, and what was left out."""
     read = len(report.files) - len(report.skipped)
-    counts = ", ".join(f"{report.count(k)} {k}" for k in KINDS)
-    said = [f"{_count(read, 'file')}, {_count(report.lines, 'line')}: {counts}"]
+    found = groups(report)
+    counts = [
+        f"{sum(len(lines) for group in told for lines in group.places.values())} {_SUMS[heading]}"
+        for heading, told in found.items()
+        if told
+    ]
+    counts.append(f"{_count(report.count('supported'), 'use')} as in PyTorch")
+    said = [f"{_count(read, 'file')}, {_count(report.lines, 'line')}: {', '.join(counts)}"]
     said += [f"left out: {file.path}: {file.skipped}" for file in report.skipped]
     said += [f"{file.path}: {note}" for file in report.files for note in file.notes]
     return said

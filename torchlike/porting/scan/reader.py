@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +61,8 @@ class _SourceReader:
     loops: int = 0
     guards: int = 0
     compiled: int = 0
+    #: The outermost function that is read, a method with its class.
+    within: str = ""
 
     def visit(self, node: ast.AST, scope: LexicalScope) -> None:
         inner = scope.children.get(id(node))
@@ -87,18 +90,19 @@ class _SourceReader:
     def _children(self, node: ast.AST, scope: LexicalScope, inner: LexicalScope | None) -> None:
         loop = isinstance(node, _LOOPS)
         function = isinstance(node, FUNCTIONS)
-        outside = self.loops, self.compiled
+        outside = self.loops, self.compiled, self.within
         for name, value in ast.iter_fields(node):
             body = name in ("body", "generators", "elt", "key", "value")
             if function and body:  # a definition in a loop does not run there
                 self.loops = 0
                 self.compiled += self._is_compiled(node, scope)
+                self.within = self.within or _name_of(node, scope)
             self.loops += loop and body
             place = inner if inner is not None and body else scope
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
                     self.visit(child, place)
-            self.loops, self.compiled = outside
+            self.loops, self.compiled, self.within = outside
 
     def _try(self, node: ast.Try, scope: LexicalScope) -> None:
         excuses = any(
@@ -219,7 +223,12 @@ class _SourceReader:
             self.guards > 0 or not package.DEVICES.isdisjoint(elsewhere)
         )
         line = getattr(node, "lineno", 1)
-        self.findings.append(Finding(kind, line, name, says, link, guarded))
+        self.findings.append(Finding(kind, line, name, says, link, guarded, within=self.within))
+
+
+def _name_of(function: ast.AST, scope: LexicalScope) -> str:
+    name = getattr(function, "name", "")
+    return f"{scope.node.name}.{name}" if name and isinstance(scope.node, ast.ClassDef) else name
 
 
 def _defined(tree: ast.Module, infer: Inference) -> Iterator[str]:
@@ -243,7 +252,11 @@ def _defined(tree: ast.Module, infer: Inference) -> Iterator[str]:
             yield f"{found.name}.{name}"
 
 
+#: Names of values that say whether a library is there.
+_AVAILABLE = re.compile(r"\b_?HAS_\w+|\w_AVAILABLE\b|\bis_\w+_available\(", re.IGNORECASE)
+
+
 def _asks_whether(test: ast.expr) -> bool:
-    """Return whether a test asks for a name or for a version."""
+    """Return whether a test asks for a name, a library or a version."""
     text = ast.unparse(test)
-    return "hasattr(" in text or "version" in text.lower()
+    return "hasattr(" in text or "version" in text.lower() or bool(_AVAILABLE.search(text))

@@ -1,4 +1,4 @@
-"""The elements of drawn tensors: arrays of `hypothesis.extra.numpy`, whose elements shrink."""
+"""The elements of drawn tensors, each of which shrinks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from torchlike.testing.strategies.hypothesis_package import arrays, st
 
 #: In a larger array most elements are one value: each that is drawn takes of hypothesis's bytes.
 _DRAWN_ONE_BY_ONE = 256
+#: Of so many arrays one has elements that are not drawn.
+_SOME_NOT_DRAWN = 4
 
 
 def values(kind: _dtypes.dtype, shape: tuple[int, ...], special: bool, low: Any, high: Any) -> Any:
@@ -26,7 +28,7 @@ def values(kind: _dtypes.dtype, shape: tuple[int, ...], special: bool, low: Any,
       low, high: bounds of the other elements, and of their real and imaginary parts.
     """
     if kind is _dtypes.bool:
-        return arrays(np.bool_, shape)
+        return _arrays(np.dtype(bool), shape, st.booleans(), False)
     if kind.category < 2:
         return _integers(kind, shape, special, low, high)
     if not kind.is_complex:
@@ -44,7 +46,7 @@ def _integers(
     elements = st.integers(least, most)
     if special:
         elements |= st.sampled_from((0, facts.max, facts.min))
-    return _arrays(np.dtype(kind.numpy), shape, elements)
+    return _arrays(np.dtype(kind.numpy), shape, elements, min(max(0, least), most))
 
 
 def _floats(kind: _dtypes.dtype, shape: tuple[int, ...], special: bool, low: Any, high: Any) -> Any:
@@ -61,12 +63,27 @@ def _floats(kind: _dtypes.dtype, shape: tuple[int, ...], special: bool, low: Any
             found = np.where(abs(found) < facts.eps, found.dtype.type(0), found)
         return np.asarray(found.astype(kind.numpy))
 
-    return _arrays(np.dtype(f"float{width}"), shape, elements).map(rounded)
+    simplest = min(max(0.0, least), most)
+    return _arrays(np.dtype(f"float{width}"), shape, elements, simplest).map(rounded)
 
 
-def _arrays(dtype: np.dtype, shape: tuple[int, ...], elements: Any) -> Any:
-    few = math.prod(shape) <= _DRAWN_ONE_BY_ONE
-    return arrays(dtype, shape, elements=elements, fill=st.nothing() if few else None)
+def _arrays(dtype: np.dtype, shape: tuple[int, ...], elements: Any, simplest: Any) -> Any:
+    if math.prod(shape) <= _DRAWN_ONE_BY_ONE:
+        return _one_by_one(dtype, shape, elements, simplest)
+    return arrays(dtype, shape, elements=elements)
+
+
+@st.composite
+def _one_by_one(
+    draw: Any, dtype: np.dtype, shape: tuple[int, ...], elements: Any, simplest: Any
+) -> np.ndarray:
+    """Draw elements, all of them or those at the beginning: hypothesis, which takes what was drawn
+    away, moves a value to the front so, and from there into a smaller shape."""
+    found = np.full(math.prod(shape), simplest, dtype)
+    if found.size:
+        for i in range(min(draw(st.integers(0, _SOME_NOT_DRAWN * found.size)), found.size)):
+            found[i] = draw(elements)
+    return found.reshape(shape)
 
 
 def _bounds(kind: _dtypes.dtype, low: float, high: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._compat.symbolic import SymInt, perhaps, surely
+from torchlike._compat.symbolic import SymInt, expression_of, is_symbolic, perhaps, surely
 from torchlike._core import dtypes
 from torchlike._core.dispatch.registry import NAMESPACES
 from torchlike.ops._aten.handlers import composite, unhandled
@@ -87,9 +87,19 @@ def _sliced(x: Tensor, dim: int, part: slice) -> Tensor:
     step = 1 if part.step is None else part.step.__index__()
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    if start == 0 and step == 1 and surely(stop >= x.shape[dim]):
+    if step == 1 and _is_whole(start, stop, x.shape[dim]):
         return x
     return aten.slice.Tensor(x, dim, start, stop, *([step] if step != 1 else []))
+
+
+def _is_whole(start: Any, stop: Any, n: Any) -> bool:
+    """Return whether a slice is all of a dimension of size n; of symbols, whether it is so for any,
+    so that no condition on them is noted."""
+    if is_symbolic(start) or start != 0:
+        return False
+    if is_symbolic(stop) or (is_symbolic(n) and stop != sys.maxsize):
+        return expression_of(stop) == expression_of(n)
+    return surely(stop >= n)
 
 
 @composite("Tensor.__getitem__")
