@@ -15,7 +15,7 @@ LIMITS = {
     "lines of the heart": 7_408,
     "files of the compiler": 46,
     "lines of the compiler": 16_200,
-    "lines of the package": 187_417,
+    "lines of the package": 187_538,
     "rooms that import each other": 1,
     "mentions of the running capture": 48,
     "questions whether a capture runs": 119,

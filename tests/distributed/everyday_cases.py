@@ -21,10 +21,10 @@ from torch.distributed.checkpoint.state_dict import (
     set_state_dict,
 )
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FullStateDictConfig, StateDictType, fully_shard
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
-from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.distributed.tensor import DTensor, Shard, distribute_tensor
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     RowwiseParallel,
@@ -346,6 +346,65 @@ def case_partial_output_of_a_style():
     torch.manual_seed(3)
     y = model(torch.randn(4, 4)[:, : 4 // dist.get_world_size()])
     return str(y.placements), y.full_tensor().tolist()
+
+
+def changed(change, placement):
+    d = distribute_tensor(torch.arange(8.0).reshape(4, 2), line(), [placement])
+    own = d.to_local()
+    change(own, d)
+    return own.tolist(), d.full_tensor().tolist() if isinstance(placement, Shard) else None
+
+
+def case_written_parts():
+    """The part is on the tensor's memory."""
+    changes = (
+        lambda own, d: own.mul_(2),
+        lambda own, d: d.add_(1),
+        lambda own, d: own.__setitem__((0, 0), 9.0),
+        lambda own, d: own.view(-1)[1:].add_(3),
+        lambda own, d: dist.all_reduce(own),
+        lambda own, d: (own.mul_(2), d.add_(1), d.to_local().add_(1)),
+        lambda own, d: own.detach().mul_(5),
+    )
+    return [changed(c, p) for c in changes for p in (Shard(0), Shard(1), Replicate())]
+
+
+def case_written_parts_of_gradients():
+    model = sharded()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    model(batch()[0], True).sum().backward()
+    for p in model.parameters():
+        p.grad.to_local().div_(4)
+    optimizer.step()
+    with torch.no_grad():
+        model.first.weight.to_local().mul_(2)
+    return values([p.grad for p in model.parameters()]), values(model.parameters())
+
+
+def case_a_save_in_another_thread():
+    path = folder()
+    d = distribute_tensor(torch.arange(6.0).reshape(3, 2), line(), [Shard(1)])
+    future = dcp.async_save({"d": d}, checkpoint_id=path)
+    future.result()
+    dist.barrier()
+    found = distribute_tensor(torch.zeros(3, 2), line(), [Shard(0)])
+    dcp.load({"d": found}, checkpoint_id=path)
+    return found.to_local().tolist()
+
+
+def case_whole_states_of_rank_0():
+    model = FSDP(net(), device_id=torch.device("cpu"), use_orig_params=True)
+    with FSDP.state_dict_type(
+        model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(rank0_only=True)
+    ):
+        return sorted(model.state_dict())
+
+
+def case_parts_on_the_meta_device():
+    with torch.device("meta"):
+        model = nn.Linear(4, 5)
+    fully_shard(model, mesh=line())
+    return [[list(p.to_local().shape), str(p.to_local().device)] for p in model.parameters()]
 
 
 # -- collectives -----------------------------------------------------------------------------------

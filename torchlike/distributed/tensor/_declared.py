@@ -16,6 +16,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
+from torchlike._extensions.meta import MetaArray
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
 from torchlike.distributed.device_mesh import DeviceMesh
@@ -173,6 +174,9 @@ def _refuse_captured(what: str, placements: Sequence[Placement]) -> None:
 
 def own_part(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
     """Do ``to_local`` of a tensor on a mesh that spans processes, by declared placements."""
+    if t.is_meta:
+        size = [s.stop - s.start for s in _own_box(tuple(t.shape), mesh, placements)]
+        return wrap(MetaArray(tuple(size), t.dtype.numpy))
     _refuse_captured("to_local()", placements)
     terms = terms_of(t)
     if terms is not None:

@@ -20,6 +20,7 @@ from jax.sharding import NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.views import Alias, step
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.shape.views.view_factory import make_view
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
@@ -28,6 +29,7 @@ from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import ReduceOp
 from torchlike.distributed.tensor._declared import declared_of, of_parts, own_part
 from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.tensor._part_storage import PartStorage
 from torchlike.distributed.tensor._specs import checked, divides, pieces, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage, held_here
 from torchlike.distributed.tensor._transferred import Transfer, TransferSpec, as_it_is
@@ -99,6 +101,9 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
                 f"placements {said}: use full_tensor(grad_placements=...)"
             )
         return own_part(t, mesh, said)
+    if type(array) is MetaArray and not mesh.is_local:
+        storage: Any = t._storage
+        return wrap(MetaArray(storage.sharding.shard_shape(array.shape), array.dtype))
     lying = _of_placed(t)
     if lying is not None and modes.is_capturing():
         return _captured_part(t, lying, mesh, grad_placements)
@@ -108,7 +113,10 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
         if mesh.is_local:
             lend(mesh.jax_mesh)
         return make_view(t, step(LocalPart), (), "AliasBackward0")
-    return _ToLocal.apply(t, *_back(t, _of(t) or t._read().sharding, mesh, grad_placements))
+    found = _ToLocal.apply(t, *_back(t, _of(t) or t._read().sharding, mesh, grad_placements))
+    if t._view is None and not modes.current.levels:
+        found._storage = PartStorage(found._storage.cell, t._storage)
+    return found
 
 
 def _back(
