@@ -14,13 +14,13 @@ from torchlike.distributed import objects
 from torchlike.distributed.groups import ProcessGroup
 
 
-class _Saving(threading.local):
+class _Speaking(threading.local):
     """The group of this thread's saves; None for the world."""
 
     group: ProcessGroup | None = None
 
 
-_saving = _Saving()
+_saving = _Speaking()
 
 
 @contextlib.contextmanager
