@@ -1,10 +1,12 @@
 """What PyTorch does on GPUs alone, hangs at, or does not do: each case checks itself."""
 
 import io
+import tempfile
 
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -38,6 +40,26 @@ def case_sync_batch_norm():
         second(whole)
     torch.testing.assert_close(model.running_mean, second.running_mean, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(model.running_var, second.running_var, rtol=1e-5, atol=1e-6)
+
+
+def case_saves_beside_the_script():
+    """What a save in another thread tells the others is not the script's."""
+    made = [tempfile.mkdtemp() if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(made)
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    d = distribute_tensor(torch.arange(8.0), mesh, [Shard(0)])
+    futures = [dcp.async_save({"d": d}, checkpoint_id=f"{made[0]}/{i}") for i in range(2)]
+    d.mul_(2)  # what is saved is what was there
+    told = [None] * dist.get_world_size()
+    for _ in range(3):
+        dist.all_gather_object(told, dist.get_rank())
+        dist.barrier()
+    assert told == list(range(dist.get_world_size()))
+    for i, future in enumerate(futures):
+        future.result()
+        found = torch.zeros(8)
+        dcp.load({"d": found}, checkpoint_id=f"{made[0]}/{i}")
+        assert found.equal(torch.arange(8.0))
 
 
 def case_large_all_reduce():

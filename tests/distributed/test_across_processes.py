@@ -20,13 +20,14 @@ from torchlike._runtime import provided
 from torchlike.distributed import checkpoint as dcp
 from torchlike.distributed import init_device_mesh
 from torchlike.distributed.fsdp import fully_shard
-from torchlike.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torchlike.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 
 mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
 line = init_device_mesh("cpu", (4,))
 assert not mesh.is_local
 importlib.import_module("torchlike.ops._aten.calling")
-assert [p.what for p in provided.ALL if not p.providers] == []
+waiting = [p.what for p in provided.ALL if not p.providers]
+assert waiting == ["gives a thread's queue of deferred calls, or None"]  # no thread defers
 assert mesh.get_coordinate() == (rank, 0)
 assert line.get_local_rank() == 2 * rank
 
@@ -45,6 +46,11 @@ for placements in ([Shard(0), Replicate()], [Replicate(), Shard(1)], [Shard(1), 
     (whole * torch.full((8, 4), 3.0)).sum().backward()
     assert leaf.grad.placements == tuple(placements)
     assert leaf.grad.full_tensor().equal(torch.full((8, 4), 6.0))
+x, v = torch.arange(32.0).reshape(4, 8), torch.arange(16.0).reshape(8, 2)
+y = distribute_tensor(x, line, [Shard(1)]) @ distribute_tensor(v, line, [Shard(0)])
+own = slice(4 * rank, 4 * rank + 4)  # of the process' two devices
+assert y.placements == (Partial(),) and y.to_local().equal(x[:, own] @ v[own])
+assert (y * 2).to_local().equal(y.to_local() * 2) and y.full_tensor().equal(x @ v)
 
 
 def build():

@@ -19,6 +19,7 @@ LONG = (
     "compiled_two_dimensional_cases.py",
     "context_parallel_cases.py",
     "sharded_cases.py",
+    "terms_of_two_cases.py",
     "two_dimensional_cases.py",
     "uneven_cases.py",
 )

@@ -15,9 +15,13 @@ FILES = (
     "compiled_two_dimensional_cases.py",
     "context_parallel_cases.py",
     "collective_cases.py",
+    "everyday_cases.py",
+    "everyday_group_cases.py",
     "pipelining_cases.py",
     "sharded_cases.py",
     "state_dict_cases.py",
+    "terms_cases.py",
+    "terms_of_two_cases.py",
     "training_cases.py",
     "two_dimensional_cases.py",
     "uneven_cases.py",
@@ -26,6 +30,8 @@ FILES = (
 RANKS = {
     "captured_group_cases.py": 4,
     "compiled_two_dimensional_cases.py": 4,
+    "everyday_group_cases.py": 4,
+    "terms_of_two_cases.py": 4,
     "two_dimensional_cases.py": 4,
 }
 

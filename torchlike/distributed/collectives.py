@@ -34,6 +34,26 @@ def _tensor(value: Any, name: str) -> Tensor:
     return value
 
 
+#: The parameters that are lists, where they are not called by which tensors they have.
+_LISTS = {
+    ("allgather", "output"): "tensor_list",
+    ("reduce_scatter", "input"): "input_list",
+    ("gather", "output"): "gather_list",
+    ("scatter", "input"): "scatter_list",
+}
+
+
+def _tensors(value: Any, name: str) -> Sequence[Tensor]:
+    """Return a list of tensors. TypeError for what is none."""
+    if isinstance(value, Sequence) and all(isinstance(t, (Tensor, Sequence)) for t in value):
+        return value
+    found = f" with elements of type {[type(t) for t in value]}." if type(value) is list else None
+    raise TypeError(
+        f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+        f"             but got {type(value)}{found or ' instead.'}"
+    )
+
+
 def _done(async_op: bool) -> Work | None:
     return Work() if async_op else None
 
@@ -77,8 +97,7 @@ def _same(tensors: Sequence[Tensor], like: Tensor, what: str) -> None:
 
 
 def _of_length(tensors: Any, size: int, what: str, which: str) -> Sequence[Tensor]:
-    if not isinstance(tensors, Sequence):
-        raise TypeError(f"{what}: expected a list of tensors, got {type(tensors)}")
+    _tensors(tensors, _LISTS.get((what, which), f"{which}_tensor_list"))
     if len(tensors) != size:
         if what in ("gather", "scatter"):
             raise RuntimeError(
@@ -100,7 +119,7 @@ def _times(larger: Tensor, smaller: Tensor, size: int, what: str) -> None:
     if larger.dtype is not smaller.dtype:
         raise RuntimeError(f"{what}: output tensor must have the same type as input tensor")
     if larger.numel() != size * smaller.numel():
-        raise ValueError(
+        raise RuntimeError(
             f"{what}: the larger tensor must be the smaller one's size times the group's, "
             f"{size}: got {tuple(larger.shape)} and {tuple(smaller.shape)}"
         )

@@ -309,6 +309,11 @@ class DeviceMesh:
         used = [a for part in axes for a in part]
         if len(set(used)) != len(used):
             raise RuntimeError(f"a slice has each dimension once, not {wanted}")
+        if used != [a for a in self.jax_mesh.axis_names if a in used]:
+            raise KeyError(
+                f"Invalid mesh_dim_names {wanted} specified. Mesh dim indices should be in "
+                "ascending order."
+            )
         return self._of_axes(tuple(axes), wanted)
 
     def _of_axes(self, axes: tuple[tuple[str, ...], ...], names: tuple[str, ...]) -> DeviceMesh:

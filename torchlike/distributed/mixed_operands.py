@@ -47,12 +47,24 @@ def implicit_replication() -> Iterator[None]:
 
 
 def watch() -> None:
-    """Refuse plain tensors beside DTensors of several processes from now on."""
+    """Refuse plain tensors beside DTensors of several processes from now on, and run what waited
+    for a mesh that spans them."""
     refuse.by(_refuse)
+    while _waiting_for_processes:
+        _waiting_for_processes.pop()()
 
 
 _waiting: list[Callable[[], None]] = []
+_waiting_for_processes: list[Callable[[], None]] = []
 _is_made = False
+
+
+def at_first_mesh_of_processes(begin: Callable[[], None]) -> None:
+    """Have ``begin()`` called once there is a mesh that spans processes."""
+    if refuse.is_provided:
+        begin()
+    else:
+        _waiting_for_processes.append(begin)
 
 
 def at_first_mesh(begin: Callable[[], None]) -> None:

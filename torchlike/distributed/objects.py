@@ -165,11 +165,12 @@ def scatter_object_list(
         return
     at = root(found, src, group_src, "scatter", "src")
     own = found.rank() == at
-    if (own and scatter_object_input_list is None) or not scatter_object_output_list:
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError(
-            "the source gives a list of one object for each process, and every process a place for "
-            "its own"
+            "Expected argument scatter_object_output_list to be a list of size at least 1."
         )
+    if own and scatter_object_input_list is None:
+        raise ValueError("source rank must provide non-None scatter_object_input_list")
     if own:
         _check_length(scatter_object_input_list, found.size(), "scatter_object_list")
     if found.size() < 2:

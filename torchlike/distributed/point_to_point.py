@@ -174,9 +174,12 @@ class P2POp:
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Start all of them. ValueError for what is no P2POp; IndexError for none at all."""
     if not p2p_op_list:
-        raise IndexError("batch_isend_irecv: list index out of range, there is no P2POp in it")
+        raise IndexError("list index out of range: batch_isend_irecv() of no P2POp")
     if not all(isinstance(p, P2POp) for p in p2p_op_list):
-        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to be of type P2POp.")
+        raise ValueError(
+            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
+            "``torch.distributed.P2POp``."
+        )
     return [p.op(p.tensor, p.peer, p.group, p.tag) for p in p2p_op_list]
 
 

@@ -75,9 +75,12 @@ def find(
     Raises:
         ValueError: the environment lacks what is not given, or a rank is not in the world.
         AssertionError: a store is given without the rank or the size of the world.
+        TypeError: the store is none.
         RuntimeError: the address is of a kind that is not known.
     """
     if store is not None:
+        if not isinstance(store, Store):
+            raise TypeError(f"init_process_group(): store must be a Store, not {type(store)}")
         if world_size <= 0:
             raise AssertionError("world_size must be positive if using store")
         if rank < 0:

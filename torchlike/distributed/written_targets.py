@@ -25,6 +25,7 @@ from torchlike.distributed.device_mesh import mesh_of, mesh_of_tracer
 from torchlike.distributed.lent_meshes import is_lent, lend
 from torchlike.distributed.mixed_operands import at_first_mesh, in_aten, mixed
 from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._keeping_terms import update_terms
 from torchlike.distributed.tensor._local import is_local_part
 from torchlike.distributed.tensor._storage import (
     OrdinaryStorage,
@@ -93,7 +94,16 @@ def _watched_update(
 ) -> Tensor:
     """Run the in-place variant of an op so that an ordinary target stays ordinary."""
     is_ordinary = _refuse(f"{spec.name}_", target, operands[1:])
-    found = inplace.update(spec, target, operands, statics, lengths)
+    if mixed_operands.refuse.is_provided:
+        found = update_terms(
+            spec,
+            target,
+            operands,
+            statics,
+            lambda: inplace.update(spec, target, operands, statics, lengths),
+        )
+    else:
+        found = inplace.update(spec, target, operands, statics, lengths)
     if is_ordinary:
         _leave_mesh(target._storage)
     return found

@@ -18,15 +18,26 @@ from jax.sharding import NamedSharding
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.checkpoint._nested import StateDictEntry, leaves
+from torchlike.distributed.checkpoint._ranks import among
 from torchlike.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from torchlike.distributed.checkpoint.default_planner import check as check_planner
 from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from torchlike.distributed.checkpoint.stateful import Stateful
-from torchlike.distributed.groups import get_rank, get_world_size, is_initialized
+from torchlike.distributed.groups import (
+    GroupMember,
+    ProcessGroup,
+    World,
+    get_rank,
+    get_world_size,
+    is_initialized,
+    new_group,
+)
 from torchlike.distributed.tensor._api import where
 from torchlike.tensor import Tensor, wrap
 
 _writer = ThreadPoolExecutor(1, "checkpoint")
+#: By the world, the group of saves that run beside the script.
+_groups: dict[Any, ProcessGroup] = {}
 
 
 class CheckpointException(RuntimeError):
@@ -114,20 +125,38 @@ def async_save(
     end; saves end one after the other.
 
     Nothing is copied: arrays do not change, and a step that comes before the end writes elsewhere.
-    NotImplementedError in a world of several processes.
+    In a world of several processes each calls it, in the same order; the end of the world waits.
     """
     check_planner(planner, DefaultSavePlanner)
     if storage_writer is not None and not storage_writer.can_be_async:
         raise NotImplementedError(f"async_save() by a {type(storage_writer).__name__}: use save()")
     folder = _folder(checkpoint_id, storage_writer)
     rank, count = _processes(no_dist)
-    if count > 1:
-        raise NotImplementedError(
-            "async_save() in a world of several processes: its collectives would run beside the "
-            "script's; use save()"
-        )
     snapshot, writer = _CheckpointSnapshot(state_dict), storage_writer or FileSystemWriter(folder)
-    return _writer.submit(writer.write, folder, snapshot.arrays, snapshot.objects, rank, count)
+    group = _own_group() if count > 1 else None
+
+    def write() -> None:
+        with among(group):
+            writer.write(folder, snapshot.arrays, snapshot.objects, rank, count)
+
+    return _writer.submit(write)
+
+
+def _own_group() -> ProcessGroup:
+    """Return the group in which saves of this world speak that run beside the script, made by the
+    first of them."""
+    world = GroupMember.WORLD
+    if _end not in World.at_end:
+        World.at_end.append(_end)
+    if world not in _groups:
+        _groups.clear()
+        _groups[world] = new_group()
+    return _groups[world]
+
+
+def _end() -> None:
+    """Wait for the saves that were begun."""
+    _writer.submit(lambda: None).result()
 
 
 def load(

@@ -35,6 +35,7 @@ from torchlike.distributed.fsdp.api import (
     StateDictType,
 )
 from torchlike.distributed.fsdp.wrap import wrap_children
+from torchlike.distributed.groups import get_rank, is_initialized
 from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
 from torchlike.nn.state import _IncompatibleKeys
@@ -63,6 +64,11 @@ __all__ = [
 
 _WRAPPED = "_fsdp_wrapped_module"
 _AGAIN = (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
+
+
+def _is_for_rank_0(config: Any) -> bool:
+    """Return whether a state dict is for rank 0 alone, and this is another."""
+    return getattr(config, "rank0_only", False) and is_initialized() and get_rank() > 0
 
 
 class FullyShardedDataParallel(Module):
@@ -213,6 +219,8 @@ class FullyShardedDataParallel(Module):
             if whole and isinstance(value, Tensor) and where(value) is not None:
                 value = full_tensor(value)
             found[_clean(name)] = value.cpu() if offload else value
+        if whole and _is_for_rank_0(self._settings.state_dict_config):
+            found.clear()
         return found
 
     def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> _IncompatibleKeys:
@@ -280,7 +288,8 @@ class FullyShardedDataParallel(Module):
         whole = said.state_dict_type is StateDictType.FULL_STATE_DICT
         offload = said.optim_state_dict_config.offload_to_cpu
         options = StateDictOptions(full_state_dict=whole, cpu_offload=offload and whole)
-        return get_optimizer_state_dict(model, optim, options=options)
+        found = get_optimizer_state_dict(model, optim, options=options)
+        return {} if whole and _is_for_rank_0(said.optim_state_dict_config) else found
 
     full_optim_state_dict = optim_state_dict
 

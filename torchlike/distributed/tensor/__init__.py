@@ -3,6 +3,7 @@
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torchlike.distributed.tensor import _alike as _alike
 from torchlike.distributed.tensor import _draws as _draws
+from torchlike.distributed.tensor import _keeping_terms as _keeping_terms
 from torchlike.distributed.tensor import placement_types
 from torchlike.distributed.tensor._api import (
     DTensor,

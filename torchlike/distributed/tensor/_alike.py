@@ -10,8 +10,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from torchlike._core import modes
 from torchlike._runtime import mixed_operands
 from torchlike.distributed.tensor._api import where
-from torchlike.distributed.tensor._declared import declared_of
-from torchlike.distributed.tensor._storage import PlacedStorage, without_terms
+from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.tensor import Tensor
 
 
@@ -23,10 +22,11 @@ def alike(made: Tensor, model: Tensor) -> Tensor:
     if found is None or found[1].is_local:
         return made
     sharding, mesh = found
-    said = declared_of(model)
+    held = model._storage
+    said = held.without_terms() if isinstance(held, PlacedStorage) else None
     if made.shape != model.shape or model._view is not None:
         sharding, said = NamedSharding(sharding.mesh, PartitionSpec()), None
     value, strides = made._read(), made._storage.strides
-    made._storage = PlacedStorage(value, sharding, mesh, without_terms(said))
+    made._storage = PlacedStorage(value, sharding, mesh, said)
     made._storage.strides = strides
     return made

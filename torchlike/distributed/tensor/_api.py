@@ -28,6 +28,7 @@ from torchlike.distributed.tensor._declared import Declared, declared, declared_
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, placements_of, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.distributed.tensor._terms import remaining, stacked_of, terms_of, with_terms
 from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate
 from torchlike.tensor import Tensor, add_method
 
@@ -80,8 +81,8 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
     It has `device_mesh`, `placements`, `redistribute`, `to_local` and `full_tensor`, which other
     tensors lack. Differs from PyTorch: ``type(t)`` stays what it was; ops take tensors on no mesh
     beside it, as if replicated; ``placements`` of results are XLA's choice, along the dimensions of
-    the whole mesh, and never `Partial`. What is cut into unequal parts says so and is whole, or
-    cut along another dimension, in each process' memory.
+    the whole mesh, but for `Partial` between processes, which is PyTorch's. What is cut into
+    unequal parts says so and is whole, or cut along another dimension, in each process' memory.
     """
 
     __module__ = "torch.distributed.tensor"
@@ -104,8 +105,8 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
         all devices of the mesh are this process'.
 
         RuntimeError for a DTensor, ValueError for unequal parts that are not ``shape``'s. Differs
-        from PyTorch: the terms of a `Partial` are summed at once, and what is computed from them
-        has the sum. Where all devices are this process' it becomes `Replicate`.
+        from PyTorch: the terms of a `Partial` are reduced at once, too, for what needs the whole.
+        Where all devices are this process' it becomes `Replicate`.
         """
         if isinstance(local_tensor, DTensor):
             raise RuntimeError(
@@ -118,9 +119,10 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
             wanted = tuple(Replicate() if isinstance(p, Partial) else p for p in wanted)
         said = declared(wanted, mesh, tuple(found.shape))
         found = keeping(found, sharding, mesh, said)
-        storage = found._storage
-        if isinstance(storage, PlacedStorage) and any(isinstance(p, Partial) for p in said or ()):
-            storage.term = local_tensor.detach().clone()._read()
+        if not mesh.is_local and any(isinstance(p, Partial) for p in wanted):
+            return with_terms(
+                found, mesh, stacked_of(local_tensor._value_now(), wanted, mesh), wanted
+            )
         return found
 
 
@@ -196,7 +198,7 @@ def redistribute(
     """Return the same values with other placements; the gradient comes back to where the operand
     lies.
 
-    RuntimeError without placements or for `Partial`.
+    RuntimeError without placements, or for a `Partial` that the tensor has not.
     """
     found = where(t)
     sharding, own = (None, _mesh_to_be(t)) if found is None else found
@@ -217,12 +219,9 @@ def place(
 ) -> Tensor:
     """Place any tensor, on a mesh or not, with these placements; differentiable."""
     wanted = checked(placements, mesh, t.dim())
-    if any(isinstance(p, Partial) for p in wanted):
-        if declared_of(t) == wanted:
-            return t
-        raise RuntimeError(
-            f"Can not redistribute to {wanted}, redistributing to Partial is for internal use only!"
-        )
+    terms = _remaining(t, mesh, wanted) if any(isinstance(p, Partial) for p in wanted) else None
+    if terms is not None and declared_of(t) == wanted:
+        return t
     to = sharding_for(wanted, mesh, tuple(t.shape))
     found = moved(
         t,
@@ -231,7 +230,22 @@ def place(
         dtype=None if forward_dtype is None else forward_dtype.numpy,
         reduced=None if backward_dtype is None else backward_dtype.numpy,
     )
+    if terms is not None:
+        return with_terms(found, mesh, terms, wanted)
     return keeping(found, to, mesh, declared(wanted, mesh, tuple(t.shape)))
+
+
+def _remaining(t: Tensor, mesh: DeviceMesh, wanted: tuple[Placement, ...]) -> Any:
+    """Return the terms of which some remain, those that are `Partial` in ``wanted``. RuntimeError
+    where the tensor has no such terms."""
+    found = terms_of(t)
+    if found is None or any(
+        isinstance(p, Partial) and p != q for p, q in zip(wanted, found[1], strict=True)
+    ):
+        raise RuntimeError(
+            f"Can not redistribute to {wanted}, redistributing to Partial is for internal use only!"
+        )
+    return remaining(*found, wanted, mesh)
 
 
 def keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh, said: Declared = None) -> Tensor:
@@ -277,7 +291,7 @@ def _repr_on_mesh(t: Tensor) -> str | None:
     own = (full_tensor if is_own else to_local)(t.detach())
     grad = ", requires_grad=True" if t.requires_grad and t.is_leaf else ""
     return (
-        f"DTensor(local_tensor={own!r}, device_mesh={found[1]!r}, placements={placements(t)}{grad})"
+        f"DTensor(local_tensor={own}, device_mesh={found[1]!r}, placements={placements(t)}{grad})"
     )
 
 

@@ -1,10 +1,9 @@
-"""Placements that no sharding of JAX's has: parts of unequal length, and terms of a sum.
+"""Placements that no sharding of JAX's has: parts of unequal length. (Terms are ``_terms``'s.)
 
 JAX cuts a dimension into equal parts or not at all. A tensor of 5 on two processes lies where its
 other dimensions put it, here whole in both, and its storage remembers the placements that it was
 given (`PlacedStorage.declared`): ``placements`` says them, ``to_local`` gives the part that PyTorch
 would, 3 elements and 2, and the gradient comes back from such parts. All else works on the whole.
-The terms of a `Partial` are summed as they come, and the own one is kept for who asks for it.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
+from torchlike._extensions.meta import MetaArray
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import divides
 from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.distributed.tensor._terms import OwnTerm, terms_of
 from torchlike.distributed.tensor._whole import in_parts
 from torchlike.distributed.tensor.placement_types import (
     Partial,
@@ -40,7 +41,7 @@ def declared(placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int
     all. NotImplementedError for a strided cut into unequal parts."""
     wanted = tuple(placements)
     if divides(wanted, mesh, shape):
-        return wanted if any(isinstance(p, Partial) for p in wanted) else None
+        return None
     if any(isinstance(p, _StridedShard) for p in wanted):
         raise NotImplementedError(
             f"{wanted} of a tensor of size {list(shape)}: a strided cut into unequal parts. Cut it "
@@ -50,9 +51,13 @@ def declared(placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int
 
 
 def declared_of(t: Tensor) -> Declared:
-    """Return what a tensor's storage remembers of its placements; None for a view."""
+    """Return a tensor's placements where no sharding says them; of a view those with `Partial`
+    alone."""
     storage = t._storage
-    return storage.declared if isinstance(storage, PlacedStorage) and t._view is None else None
+    if not isinstance(storage, PlacedStorage) or t._view is None:
+        return getattr(storage, "declared", None)
+    terms = terms_of(t)
+    return None if terms is None else terms[1]
 
 
 def box(
@@ -159,20 +164,6 @@ def _together(
     return found
 
 
-class _OwnTerm(Function):
-    """This process' term of a sum over processes; the gradient is the sum's."""
-
-    @staticmethod
-    def forward(ctx: Any, t: Tensor, term: Any, to: NamedSharding) -> Tensor:
-        ctx.to = to
-        return wrap(term)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-        local = np.asarray(g._read())
-        return wrap(jax.make_array_from_process_local_data(ctx.to, local)), None, None
-
-
 def _refuse_captured(what: str, placements: Sequence[Placement]) -> None:
     if modes.is_capturing():
         modes.the_capture().refuse(
@@ -183,10 +174,14 @@ def _refuse_captured(what: str, placements: Sequence[Placement]) -> None:
 
 def own_part(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
     """Do ``to_local`` of a tensor on a mesh that spans processes, by declared placements."""
+    if t.is_meta:
+        size = [s.stop - s.start for s in _own_box(tuple(t.shape), mesh, placements)]
+        return wrap(MetaArray(tuple(size), t.dtype.numpy))
     _refuse_captured("to_local()", placements)
+    terms = terms_of(t)
+    if terms is not None:
+        return OwnTerm.apply(t, terms, mesh)
     storage: Any = t._storage
-    if any(isinstance(p, Partial) for p in placements):
-        return _OwnTerm.apply(t, storage.term, storage.sharding)
     return _OwnPart.apply(t, mesh, tuple(placements), storage.sharding)
 
 

@@ -20,6 +20,7 @@ from jax.sharding import NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.views import Alias, step
+from torchlike._extensions.meta import MetaArray
 from torchlike._ops.shape.views.view_factory import make_view
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
@@ -28,8 +29,9 @@ from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import ReduceOp
 from torchlike.distributed.tensor._declared import declared_of, of_parts, own_part
 from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.tensor._part_storage import PartStorage
 from torchlike.distributed.tensor._specs import checked, divides, pieces, sharding_for
-from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.distributed.tensor._storage import PlacedStorage, held_here
 from torchlike.distributed.tensor._transferred import Transfer, TransferSpec, as_it_is
 from torchlike.distributed.tensor._whole import Sums, summed, sums_of
 from torchlike.distributed.tensor.placement_types import Partial
@@ -57,7 +59,7 @@ class _ToLocal(Function):
     @staticmethod
     def forward(ctx: Any, t: Tensor, back: NamedSharding, sums: Sums) -> Tensor:
         ctx.back, ctx.sums, ctx.shape = back, sums, tuple(t.shape)
-        return wrap(_own_part(t._read()))
+        return wrap(to_device(held_here(t._read())))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
@@ -99,6 +101,9 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
                 f"placements {said}: use full_tensor(grad_placements=...)"
             )
         return own_part(t, mesh, said)
+    if type(array) is MetaArray and not mesh.is_local:
+        storage: Any = t._storage
+        return wrap(MetaArray(storage.sharding.shard_shape(array.shape), array.dtype))
     lying = _of_placed(t)
     if lying is not None and modes.is_capturing():
         return _captured_part(t, lying, mesh, grad_placements)
@@ -108,7 +113,10 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
         if mesh.is_local:
             lend(mesh.jax_mesh)
         return make_view(t, step(LocalPart), (), "AliasBackward0")
-    return _ToLocal.apply(t, *_back(t, _of(t) or t._read().sharding, mesh, grad_placements))
+    found = _ToLocal.apply(t, *_back(t, _of(t) or t._read().sharding, mesh, grad_placements))
+    if t._view is None and not modes.current.levels:
+        found._storage = PartStorage(found._storage.cell, t._storage)
+    return found
 
 
 def _back(
@@ -224,21 +232,3 @@ def _whole_sharding(placements: Any, mesh: DeviceMesh, local: tuple[int, ...]) -
 
 def _of_parts(array: Any, sharding: NamedSharding, shape: Any) -> jax.Array:
     return jax.make_array_from_process_local_data(sharding, np.asarray(array), shape)
-
-
-def _own_part(array: jax.Array) -> jax.Array:
-    """Return the rectangle that this process' devices hold. NotImplementedError where it is
-    none."""
-    shards: dict[tuple[tuple[int, int], ...], Any] = {}
-    for s in array.addressable_shards:
-        where = tuple(i.indices(n)[:2] for i, n in zip(s.index, array.shape, strict=True))
-        shards[where] = s.data
-    low = [min(w[d][0] for w in shards) for d in range(array.ndim)]
-    high = [max(w[d][1] for w in shards) for d in range(array.ndim)]
-    found = np.empty([b - a for a, b in zip(low, high, strict=True)], array.dtype)
-    if sum(data.size for data in shards.values()) != found.size:
-        raise NotImplementedError("to_local() where this process' parts are no rectangle")
-    for where, data in shards.items():
-        place = tuple(slice(a - at, b - at) for (a, b), at in zip(where, low, strict=True))
-        found[place] = np.asarray(data)
-    return to_device(found)

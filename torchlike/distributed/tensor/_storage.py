@@ -22,17 +22,18 @@ from torchlike._runtime.jax_private import arrays
 from torchlike._runtime.mixed_operands import check_saved
 from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh
-from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate
+from torchlike.distributed.tensor.placement_types import Placement
 
 
 class PlacedStorage(Storage):
     """The cell of an array that lies on a mesh. ``mesh`` may be a slice of the sharding's.
 
-    ``declared``: the placements that the tensor was given where the sharding does not say them
-    (see ``_declared``); ``term``: with `Partial` among them, this process' term.
+    ``declared``: the tensor's placements where the sharding does not say them (see ``_declared``);
+    ``terms``: with `Partial` among them, the terms that the contents were reduced from
+    (``_terms``).
     """
 
-    __slots__ = ("declared", "mesh", "sharding", "term")
+    __slots__ = ("declared", "mesh", "sharding", "terms")
     is_placed = True
 
     def __init__(
@@ -41,7 +42,7 @@ class PlacedStorage(Storage):
         self.sharding = sharding
         self.mesh = mesh
         self.declared: tuple[Placement, ...] | None = declared
-        self.term: Any = None
+        self.terms: Any = None
         super().__init__(put(array, sharding))
 
     def write(self, array: Any) -> None:
@@ -50,7 +51,7 @@ class PlacedStorage(Storage):
                 f"a DTensor of size {list(self.shape)} cannot become one of {list(array.shape)} in "
                 "place: make a new one with distribute_tensor"
             )
-        self.declared, self.term = without_terms(self.declared), None
+        self.declared, self.terms = self.without_terms(), None
         super().write(self.placed(array))
 
     def placed(self, array: Any) -> jax.Array:
@@ -59,8 +60,11 @@ class PlacedStorage(Storage):
     def alike(self, array: Any) -> Storage:
         if array.shape != self.shape:
             return Storage(array)
-        said = without_terms(self.declared)
-        return PlacedStorage(array, self.sharding, self.mesh, said)
+        return PlacedStorage(array, self.sharding, self.mesh, self.without_terms())
+
+    def without_terms(self) -> tuple[Placement, ...] | None:
+        """Return what is declared of the contents by themselves, which have been reduced."""
+        return None if self.terms is not None else self.declared
 
     def __reduce__(self) -> tuple[Any, ...]:
         check_saved(self.cell)
@@ -75,14 +79,6 @@ class OrdinaryStorage(Storage):
 
     __slots__ = ()
     is_ordinary = True
-
-
-def without_terms(declared: tuple[Placement, ...] | None) -> tuple[Placement, ...] | None:
-    """Return declared placements with the terms of `Partial` summed, which the cell holds so."""
-    if declared is None or not any(isinstance(p, Partial) for p in declared):
-        return declared
-    summed = tuple(Replicate() if isinstance(p, Partial) else p for p in declared)
-    return None if all(isinstance(p, Replicate) for p in summed) else summed
 
 
 def is_on_mesh(storage: Storage) -> bool:
@@ -126,6 +122,24 @@ def in_own_memory(array: Any, sharding: NamedSharding) -> jax.Array:
 
 def _on_cpu(array: jax.Array) -> bool:
     return next(iter(array.sharding.device_set)).platform == "cpu"
+
+
+def held_here(array: jax.Array) -> np.ndarray:
+    """Return the rectangle that this process' devices hold. NotImplementedError where it is
+    none."""
+    shards: dict[tuple[tuple[int, int], ...], Any] = {}
+    for s in array.addressable_shards:
+        where = tuple(i.indices(n)[:2] for i, n in zip(s.index, array.shape, strict=True))
+        shards[where] = s.data
+    low = [min(w[d][0] for w in shards) for d in range(array.ndim)]
+    high = [max(w[d][1] for w in shards) for d in range(array.ndim)]
+    found = np.empty([b - a for a, b in zip(low, high, strict=True)], array.dtype)
+    if sum(data.size for data in shards.values()) != found.size:
+        raise NotImplementedError("to_local() where this process' parts are no rectangle")
+    for where, data in shards.items():
+        place = tuple(slice(a - at, b - at) for (a, b), at in zip(where, low, strict=True))
+        found[place] = np.asarray(data)
+    return found
 
 
 def put(array: Any, sharding: NamedSharding) -> jax.Array:
