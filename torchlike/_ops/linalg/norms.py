@@ -28,6 +28,7 @@ from torchlike._ops.linalg.pairwise import lengths
 from torchlike._ops.linalg.solving import inv_ex_op
 from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import in_float32, promoted
+from torchlike._ops.reduce.extrema import reduced_extremum
 from torchlike._ops.reduce.reduction import axes, in_norm_dtype, norm_op
 from torchlike._ops.unfused import settled
 from torchlike._ops.value_checks import refuse_where, values_of
@@ -109,10 +110,10 @@ def matrix_norm_op(
         return zeros if keepdim else zeros.squeeze((rows, columns))
     if abs(p) == 2:
         s = settled(svdvals_op.spec.fn(jnp.moveaxis(x, (rows, columns), (-2, -1))))
-        found = jnp.max(s, -1) if p > 0 else jnp.min(s, -1)
+        found = reduced_extremum(s, -1, p > 0)
         return jnp.expand_dims(found, (rows, columns)) if keepdim else found
     sums = settled(jnp.sum(absolute(x), along, keepdims=True))
-    best = (jnp.max if p > 0 else jnp.min)(sums, across, keepdims=True)
+    best = reduced_extremum(sums, across, p > 0, keepdims=True)
     return best if keepdim else best.squeeze((rows, columns))
 
 

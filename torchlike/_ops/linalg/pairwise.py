@@ -15,6 +15,7 @@ from torchlike._core.dispatch.registry import composite, op
 from torchlike._core.dispatch.schema import Input, Number
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.elementwise import subgradients
+from torchlike._ops.reduce.extrema import reduced_extremum
 from torchlike._ops.reduce.reduction import vector_norm as norm_of_vectors
 from torchlike.tensor import Tensor
 
@@ -40,7 +41,7 @@ def lengths(differences: Any, p: float, passes_over_nan: bool = False) -> jax.Ar
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _largest(x: Any, passes_over_nan: bool) -> jax.Array:
     size = jnp.abs(x)
-    return jnp.max(jnp.where(jnp.isnan(x), 0, size) if passes_over_nan else size, -1)
+    return reduced_extremum(jnp.where(jnp.isnan(x), 0, size) if passes_over_nan else size, -1, True)
 
 
 @_largest.defjvp

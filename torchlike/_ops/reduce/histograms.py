@@ -25,6 +25,7 @@ from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.outputs import write_out
+from torchlike._ops.reduce.extrema import reduced_extremum
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike._ops.value_checks import is_traced, refuse_where, values_of
 from torchlike.tensor import Tensor
@@ -35,7 +36,13 @@ from torchlike.tensor import Tensor
 def _ends(values: Any) -> tuple[Any, Any]:
     """Return the smallest and the largest of a dimension's data; 0 and 1 where there are none."""
     values = values_of(values).astype(np.float64)
-    return (values.min(), values.max()) if values.size else (np.float64(0), np.float64(1))
+    if not values.size:
+        return np.float64(0), np.float64(1)
+    return _extrema(values) if is_traced() else (values.min(), values.max())
+
+
+def _extrema(x: Any) -> tuple[Any, Any]:
+    return reduced_extremum(x, None, False), reduced_extremum(x, None, True)
 
 
 def _is_no_range(low: Any, high: Any) -> Any:
@@ -68,7 +75,8 @@ def _limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
     low, high = jnp.asarray(low).astype(x.dtype), jnp.asarray(high).astype(x.dtype)
     if x.size:
         same = low == high
-        low, high = jnp.where(same, jnp.min(x), low), jnp.where(same, jnp.max(x), high)
+        least, most = _extrema(x)
+        low, high = jnp.where(same, least, low), jnp.where(same, most, high)
     return jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
 
 
@@ -147,7 +155,7 @@ def bin_edges(input: Input, dim: Int, bins: Int, range: OptInput):
     if range is not None:
         low, high = range[2 * dim], range[2 * dim + 1]
     elif x.size:
-        low, high = jnp.min(x), jnp.max(x)
+        low, high = _extrema(x)
     else:
         low, high = jnp.zeros((), x.dtype), jnp.ones((), x.dtype)
     flat = low == high

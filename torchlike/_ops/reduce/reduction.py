@@ -30,7 +30,12 @@ from torchlike._ops.elementwise.subgradients import absolute, log_of_complex_sum
 from torchlike._ops.loops import scan
 from torchlike._ops.outputs import write_out
 from torchlike._ops.promotion import in_float32, promoted_float
-from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
+from torchlike._ops.reduce.extrema import (
+    extreme_size,
+    extremum,
+    extremum_of_all,
+    reduced_extremum,
+)
 from torchlike._ops.reduce.running import (
     by_rows,
     folded,
@@ -217,7 +222,7 @@ def _require_elements(x: Any, name: str, dim: Any = None) -> None:
 def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the maximum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amax", dim)
-    return jnp.max(settled(input), axes(dim, input.ndim), keepdims=keepdim)
+    return reduced_extremum(settled(input), axes(dim, input.ndim), True, keepdim)
 
 
 @op(residuals=True, tags="reduction")
@@ -225,7 +230,7 @@ def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
 def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Return the minimum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amin", dim)
-    return jnp.min(settled(input), axes(dim, input.ndim), keepdims=keepdim)
+    return reduced_extremum(settled(input), axes(dim, input.ndim), False, keepdim)
 
 
 def _check_order(x: Any, name: str) -> None:
