@@ -18,6 +18,8 @@ _PUBLIC = "a public table of PyTorch's, whose names are some of those with a rul
 _PRIMITIVES = "the entries are JAX's primitives, which some ops are called like"
 
 ALLOWED = {
+    "distributed/tensor/_keeping_terms.py:KEEPING": "linear in one operand, so that terms are kept",
+    "_jit/capture/unread.py:_ASKING": "special methods of Python's objects",
     "ops/_aten/arguments.py:_NUMBERS_TEXT": "in-place and other overloads of aten's are among them",
     "ops/_aten/calling.py:_OTHER_NAMES_TEXT": "it says which operator of aten's stands for it",
     "ops/_aten/calling.py:_ASKED_TEXT": "tensors and dtypes are asked; most are plain functions",

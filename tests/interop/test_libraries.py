@@ -108,9 +108,10 @@ def test_chex_scalars_are_numbers_of_python():
 def test_arrays_of_a_tree():
     t, m = torch.rand(2), torch.nn.Linear(2, 1)
     found = arrays({"t": t, "m": m, "rest": [1, None, np.ones(2)]})
-    assert found["t"] is t.jax()
+    np.testing.assert_array_equal(found["t"], t.jax())
+    assert isinstance(found["t"], jax.Array)
     assert list(found["m"]) == ["weight", "bias"]
-    assert found["m"]["weight"] is m.weight.jax()
+    np.testing.assert_array_equal(found["m"]["weight"], m.weight.jax())
     assert found["rest"][:2] == [1, None]
     assert type(found["rest"][2]) is np.ndarray
 

@@ -242,8 +242,12 @@ def test_a_number_that_makes_a_caught_error_is_compiled_for():
     assert [f(X, n)[0].item() for n in (0, 2, 0, 4, 0.0)] == [7.0, 0.5, 7.0, 0.25, 7.0]
 
 
-def test_export_and_trace_refuse_it_too():
+def test_trace_refuses_it_too():
     with pytest.raises(torch.jit.JitCaptureError, match=r"float\(tensor\)"):
         torch.jit.trace(except_exception, (X,))
-    with pytest.raises(RuntimeError, match=r"\.item\(\)"):
-        torch.export.export(scaled, (X,))
+
+
+def test_export_has_the_number_as_a_part_of_the_graph():
+    exported = torch.export.export(scaled, (X,)).module()
+    for x in (X, 2 * X):
+        assert exported(x).tolist() == scaled(x).tolist()

@@ -1,4 +1,4 @@
-"""``torch.utils.cpp_extension``: what scripts and ``setup.py`` ask before they compile.
+"""``torch.utils.cpp_extension``: what scripts and builds of packages ask before they compile.
 
 What compiles is refused, when it is called and before a compiler starts
 (``torchlike/_compat/unsupported.py``): sources for PyTorch need its C++ library. A kernel in C++ is

@@ -46,6 +46,7 @@ COMPILED = {
 }
 #: Functions whose file at PyTorch's torchlike has not got, or has for something else.
 ELSEWHERE = {
+    "get_ctx": "torch._subclasses.fake_context",  # beside what it returns
     "argument_validation": "torch.utils.data",
     "bilinear": "torch.nn.functional",
     "compile": "torch.compiler",

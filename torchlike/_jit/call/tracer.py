@@ -378,7 +378,7 @@ class FunctionTracer:
     def expect_numbers(self, program: Program) -> None:
         """Trace the numbers in Python's objects that have changed since a program was made, which
         does not fit a call for that."""
-        if self._numbers.dynamic is not False:
+        if self.falls_back and self._numbers.dynamic is not False:
             self._moving |= moved_numbers(program.guards.guards)
 
     def with_numbers(self, call: Call, before: Any) -> Call:
