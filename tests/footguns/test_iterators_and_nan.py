@@ -8,7 +8,6 @@ import math
 import pytest
 
 import torchlike as torch
-from torchlike.jit import JitCaptureError
 
 X = torch.tensor([1.0, -2.0, 3.0])
 
