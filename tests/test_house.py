@@ -15,7 +15,7 @@ LIMITS = {
     "lines of the heart": 7_487,
     "files of the compiler": 47,
     "lines of the compiler": 16_417,
-    "lines of the package": 190_112,
+    "lines of the package": 190_138,
     "rooms that import each other": 1,
     "mentions of the running capture": 48,
     "questions whether a capture runs": 119,

@@ -23,9 +23,19 @@ LONG = (
     "two_dimensional_cases.py",
     "uneven_cases.py",
 )
+#: Files of which a part runs, unless all long tests do.
+SAMPLED = ("everyday_cases.py", "everyday_group_cases.py", "terms_cases.py")
 RANKS = {file: len(ranks) for file, ranks in GOLDEN.items()}
+
+
+def _marks(file):
+    if file in LONG:
+        return [pytest.mark.full]
+    return [pytest.mark.sampled(every=4)] if file in SAMPLED else []
+
+
 CASES = [
-    pytest.param(file, name, marks=[pytest.mark.full] if file in LONG else [])
+    pytest.param(file, name, marks=_marks(file))
     for file, ranks in GOLDEN.items()
     for name in ranks[0]
 ]

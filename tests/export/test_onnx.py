@@ -4,6 +4,7 @@ import importlib
 import io
 import sys
 
+import jax
 import numpy as np
 import pytest
 
@@ -215,3 +216,18 @@ def test_what_is_refused(monkeypatch):
         torch.onnx.export(nn.BatchNorm1d(6), (x,))
     with pytest.raises(Unexportable, match="that it made"):
         torch.onnx.export(nn.Identity(), (x,))
+
+
+def test_an_export_leaves_jax_as_it_was(runtime, tmp_path):
+    functions = dict(vars(jax.numpy)), dict(vars(jax.lax))
+
+    def sums(x):
+        return torch.cumsum(x, 0) + layer(x)
+
+    layer = torch.nn.Linear(3, 3)
+    for name in ("first.onnx", "second.onnx"):
+        torch.onnx.export(torch.nn.Sequential(layer), (torch.ones(2, 3),), tmp_path / name)
+        torch.onnx.export(sums, (torch.ones(2, 3),), tmp_path / name)
+    for module, before in zip((jax.numpy, jax.lax), functions, strict=True):
+        assert [n for n, f in before.items() if vars(module).get(n) is not f] == []
+    assert jax.numpy.cumsum(jax.numpy.ones(3), 0).tolist() == [1.0, 2.0, 3.0]

@@ -133,7 +133,12 @@ def test_the_python_of_a_tensor_makes_it(t):
     made = eval(source_of(t), {"torch": torch})
     assert (made.dtype, made.shape, made.requires_grad) == (t.dtype, t.shape, t.requires_grad)
     if t.numel():
-        assert (made.stride(), made.storage_offset()) == (t.stride(), t.storage_offset())
+        # That of a single row or column is anything.
+        strides = [
+            [s for n, s in zip(x.shape, x.stride(), strict=True) if n > 1] for x in (made, t)
+        ]
+        assert strides[0] == strides[1]
+        assert made.storage_offset() == t.storage_offset()
     torch.testing.assert_close(made, t, rtol=0, atol=0, equal_nan=True)
 
 

@@ -10,7 +10,6 @@ converter lacks.
 from __future__ import annotations
 
 import enum
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from torchlike.export.dynamic_shapes import named_sizes
 from torchlike.onnx import axes
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
+from torchlike.onnx.converter import converting
 from torchlike.onnx.data_types import TensorProtoDataType
 from torchlike.serialization.stablehlo.artifact import Unexportable
 from torchlike.serialization.stablehlo.loaded import state_of
@@ -118,13 +118,6 @@ def export(
     for name in options:
         if name not in _WITHOUT_EFFECT:
             raise TypeError(f"export() got an unexpected keyword argument '{name}'")
-    try:
-        converter: Any = importlib.import_module("jax2onnx")
-    except ModuleNotFoundError as error:
-        raise NotImplementedError(
-            "torch.onnx.export needs jax2onnx (pip install 'torchlike[onnx]'). Without it use "
-            "torchlike.export.save_stablehlo, which IREE compiles"
-        ) from error
     given = (args,) if isinstance(args, Tensor) else tuple(args)
     if len(given) > 0 and isinstance(given[-1], dict) and not kwargs:  # PyTorch's older form
         given, kwargs = given[:-1], given[-1]
@@ -139,7 +132,7 @@ def export(
     version = {} if opset_version is None else {"opset": opset_version}
     try:
         # Of this thread: the converter turns them off for the process, and int64 would be int32.
-        with jax.enable_x64(True):
+        with converting() as converter, jax.enable_x64(True):
             proto = converter.to_onnx(
                 fn,
                 avals,
@@ -149,6 +142,11 @@ def export(
                 enable_double_precision=any(a.dtype == np.float64 for a in avals),
                 **version,
             )
+    except ModuleNotFoundError as error:
+        raise NotImplementedError(
+            "torch.onnx.export needs jax2onnx (pip install 'torchlike[onnx]'). Without it use "
+            "torchlike.export.save_stablehlo, which IREE compiles"
+        ) from error
     except (NotImplementedError, jax.errors.InconclusiveDimensionOperation) as error:
         raise NotImplementedError(
             f"torch.onnx.export: jax2onnx has no ONNX form for an operation of the model ({error})."
