@@ -223,3 +223,63 @@ def test_what_is_forgotten_is_not_recognized():
     jitted.reset()
     jitted(x, y)
     assert jitted.compiles == 2
+
+
+DATA = torch.arange(640.0).reshape(40, 16)
+
+
+def test_slices_of_data_are_recognized_wherever_they_begin():
+    def f(x, y):
+        return x * 2 + y
+
+    jitted = _recognizing(f, DATA[4:8], DATA[8:12])
+    recognize = jitted.latest.state.inline_cache
+    current = modes.current.__dict__
+    for i in range(0, 32, 4):
+        args = DATA[i : i + 4], DATA[32:36]
+        assert recognize(args, {}, current) is not None
+        torch.testing.assert_close(jitted(*args), f(*args), rtol=0, atol=0)
+    assert jitted.compiles == 1
+
+
+OF_OTHER_KINDS = {
+    "of a row less": lambda: DATA[1:4],
+    "of steps": lambda: DATA[0:8:2],
+    "of columns": lambda: DATA[:, :4].t(),
+    "of other data": lambda: torch.ones(44, 16)[:4],
+    "no view": lambda: torch.ones(4, 16),
+    "requires grad": lambda: DATA[:4].detach().requires_grad_(),
+    "with a history": lambda: torch.ones(40, 16, requires_grad=True)[:4],
+    "of a base that got a history": lambda: _of_a_base_with_history(),
+    "an attribute": lambda: _tagged(DATA[:4]),
+}
+
+
+def _of_a_base_with_history():
+    base = torch.ones(40, 16)
+    view = base[:4]
+    base.mul_(torch.full((), 2.0, requires_grad=True))
+    return view
+
+
+@pytest.mark.parametrize("kind", OF_OTHER_KINDS)
+def test_a_slice_of_another_kind_is_noticed(kind):
+    def f(x):
+        return x * getattr(x, "tag", 1.0) + x.stride(0) + x.requires_grad
+
+    jitted = _recognizing(f, DATA[4:8])
+    x = OF_OTHER_KINDS[kind]()
+    assert jitted.latest.state.inline_cache((x,), {}, modes.current.__dict__) is None
+    found, expected = jitted(x), f(x)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    assert found.requires_grad == expected.requires_grad
+
+
+def test_a_string_that_nobody_reads_is_recognized_as_any():
+    compiled = torch.compile(lambda x, name: x * 2, options={"warmup": 0})
+    for name in "abcd":
+        compiled(torch.ones(2), name)
+    recognize, current = compiled.latest.state.inline_cache, modes.current.__dict__
+    assert recognize((torch.ones(2), "e"), {}, current) is not None
+    assert recognize((torch.ones(2), 2.0), {}, current) is None
+    assert compiled.compiles == 2

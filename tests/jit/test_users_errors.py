@@ -144,3 +144,20 @@ def test_where_no_values_are_checked_it_is_refused():
 
     with pytest.raises(torch.jit.JitCaptureError, match="ValueError while a branch"):
         root(torch.ones(2))
+
+
+def test_a_second_derivative_goes_on_where_nothing_is_raised():
+    w = torch.tensor([0.5, -1.0], requires_grad=True)
+
+    def f(x):
+        if x.isnan().any():
+            raise ValueError("no number")
+        assert (x < 100).all()
+        return (x * w).sin().sum()
+
+    for x in (torch.tensor([1.0, 2.0]), torch.tensor([3.0, 0.5])):
+        found, expected = [
+            torch.autograd.grad(torch.autograd.grad(g(x), w, create_graph=True)[0].sum(), w)[0]
+            for g in (torch.jit(f), f)
+        ]
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)

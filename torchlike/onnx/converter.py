@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _MODULES = ("jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.lax", "jax.nn", "jax.random")
+_GONE = object()
 #: What it left there, by module and name: it is put back for the next export.
 _left: dict[tuple[str, str], Any] = {}
 
@@ -29,7 +30,9 @@ def converting() -> Iterator[Any]:
     finally:
         for name, module in modules.items():
             for attribute, value in before[name].items():
-                now = vars(module).get(attribute, value)
-                if now is not value:
+                now = vars(module).get(attribute, _GONE)
+                if now is value:
+                    continue
+                if now is not _GONE:
                     _left[name, attribute] = now
-                    setattr(module, attribute, value)
+                setattr(module, attribute, value)

@@ -283,7 +283,7 @@ class JitFunction:
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
                 numbers = program.numbers_of(leaves) if program.numbers else ()
                 if numbers is not None:
-                    if state.inline_cache is None and guard and not self._numbers.active:
+                    if state.inline_cache is None and guard:
                         state.inline_cache = generate_inline_cache(
                             program.guards, leaves, whole, program.numbers
                         )

@@ -97,6 +97,8 @@ _PARTS = len(PLAIN) + 3
 _ALIAS = 6
 #: The fields of a tensor that has no history, hooks, base or attributes of its user's.
 _STORED = frozenset(("_storage", "_view"))
+#: And those of a view that may have the history of its base.
+_VIEWED = _STORED | {"_base", "_made_by"}
 
 
 def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
@@ -198,6 +200,28 @@ def is_plain(tensor: str, local: str, shape: Any, dtype: Any, name: Callable[[An
         f"type({t} := {tensor}) is {name(Tensor)} and len({t}._whole_dict) == 1"
         f" and ({s} := {t}._storage).host is None and {s}.strides is None"
         f" and ({a} := {s}.cell).shape == {name(shape)} and {a}.dtype is {name(dtype)}"
+    )
+
+
+def is_view_of_data(t: Tensor) -> bool:
+    """Return whether a tensor is a view without history, hooks or attributes of its user's."""
+    is_view = t._view is not None and t._whole_dict.keys() <= _VIEWED
+    return is_view and not t.requires_grad and t._node is None
+
+
+def of_view(tensor: str, local: str, signature: tuple[Any, ...], name: Callable[[Any], str]) -> str:
+    """Return source that is true only of a view of data that has this signature, whatever other
+    tensor shares its memory. It calls the tensor and its storage as `is_plain` does."""
+    t, s, v = (f"{letter}{local}" for letter in "tsv")
+    shape, dtype, strides, (steps, dynamic) = signature[: _VIEW + 1]
+    begins = "" if dynamic is TRACED else f" and {v}.dynamic == {name(dynamic)}"
+    return (
+        f"type({t} := {tensor}) is {name(signature[_ALIAS + 1])}"
+        f" and ({v} := {t}._view) is not None and {v}.steps == {name(steps)}{begins}"
+        f" and {t}._whole_dict.keys() <= {name(_VIEWED)}"
+        f" and not {t}.requires_grad and {t}._node is None"
+        f" and ({s} := {t}._storage).strides == {name(strides)}"
+        f" and {s}.shape == {name(shape)} and {s}.dtype is {name(dtype)}"
     )
 
 
@@ -507,6 +531,18 @@ def with_offset(signature: Any, offset: Any) -> Any:
     """Return the signature of a tensor whose view has these numbers."""
     steps, _ = signature[_VIEW]
     return (*signature[:_VIEW], (steps, offset), *signature[_VIEW + 1 :])
+
+
+def is_at_any_offset(signature: Any) -> bool:
+    """Return whether a tensor's signature is that of a view wherever it begins."""
+    chain = signature[_VIEW]
+    return chain is not None and chain[1] is TRACED
+
+
+def signature_at_any_offset(t: Tensor, first: dict[int, int]) -> Any:
+    """Return a tensor's signature; that of a view without the numbers that say where it begins."""
+    found = signature(t, first)
+    return found if found[_VIEW] is None else with_offset(found, TRACED)
 
 
 def _is_moved(old: Any, new: Any) -> bool:

@@ -21,10 +21,15 @@ from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._jit.guards.keys import (
     BY_VALUE,
     PLAIN,
+    TRACED,
     ObjectKey,
+    is_at_any_offset,
     is_plain,
+    is_view_of_data,
     of_other_memory,
+    of_view,
     signature,
+    signature_at_any_offset,
     static_key,
 )
 from torchlike._jit.program.generated_call import Source
@@ -160,6 +165,8 @@ class _Arguments(Source):
             self._follow_tensor(path, i, expected)
         elif isinstance(expected, ObjectKey):
             self.conditions.append(f"{path} is {self.name(expected.value)}")
+        elif expected[1] is TRACED:  # a string that nobody reads
+            self.conditions.append(f"type({path}) is {self.name(expected[0])}")
         else:
             found = f"{self.name(static_key)}({path}) == {self.name(expected)}"
             if type(leaf) in BY_VALUE:
@@ -175,9 +182,13 @@ class _Arguments(Source):
         if tuple(rest) == PLAIN and len(leaf._whole_dict) == 1:
             self.conditions.append(is_plain(path, str(i), shape, dtype, self.name))
             return
+        if is_view_of_data(leaf):
+            self.conditions.append(of_view(path, str(i), expected, self.name))
+            return
         alone = self.name(of_other_memory(expected))
+        find = signature_at_any_offset if is_at_any_offset(expected) else signature
         self.conditions.append(
             f"type(t{i} := {path}) is {self.name(type(leaf))}"
-            f" and {self.name(signature)}(t{i}, {{}}) == {alone}"
+            f" and {self.name(find)}(t{i}, {{}}) == {alone}"
         )
         self.conditions.append(f"(s{i} := t{i}._storage) is not None")

@@ -221,9 +221,16 @@ def _never_returns(fn: Callable[..., Any]) -> bool:
     return not any(name.startswith(("RETURN", "YIELD")) for name in names)
 
 
+def _knows_tests() -> bool:
+    """Return whether the test of what may raise is known where the program goes on: it is checked,
+    or was in the call that is traced once more."""
+    capture = modes.the_capture()
+    return capture.checks_values or capture.is_retraced
+
+
 def _is_check(yes: Callable[..., Any], no: Callable[..., Any]) -> bool:
-    """Return whether one branch of an ``if`` raises, and programs check values."""
-    return modes.the_capture().checks_values and _never_returns(yes) != _never_returns(no)
+    """Return whether one branch of an ``if`` raises, and the other need not be chosen."""
+    return _knows_tests() and _never_returns(yes) != _never_returns(no)
 
 
 def _without_raising(
@@ -238,7 +245,10 @@ def _without_raising(
 def _check(test: Any, wanted: bool, where: str) -> None:
     """Have the program check that a test on a tensor's value comes out as wanted: where it does
     not, the user's code raises, for which the call is made eagerly."""
-    line = modes.the_capture().note_check()
+    capture = modes.the_capture()
+    if not capture.checks_values:
+        return
+    line = capture.note_check()
     holds = cond.predicate(test)
     words = f"the branch at {where} raises"
     failed = ~holds if wanted else holds
@@ -247,7 +257,7 @@ def _check(test: Any, wanted: bool, where: str) -> None:
 
 def holds(test: Any, where: str) -> Any:
     """Return the test of an ``assert``, which the program checks where it is a tensor's value."""
-    if not is_traced(test) or not modes.the_capture().checks_values:
+    if not is_traced(test) or not _knows_tests():
         return test
     _check(test, True, where)
     return True
