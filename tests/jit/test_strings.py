@@ -16,8 +16,16 @@ def batch(i):
     return {"x": X[i], "kind": "ab"[i % 2], "names": names}
 
 
+def called(x, kind, *, name):
+    return NET(x).sum()
+
+
 def not_read(b):
     return NET(b["x"]).sum()
+
+
+def as_arguments(b):
+    return called(b["x"], b["kind"], name=b["names"][0])
 
 
 def handed_on(b):
@@ -78,6 +86,7 @@ def apart(found):
     ("f", "compiles"),
     [
         (not_read, 2),  # the first has its strings
+        (as_arguments, 2),
         (handed_on, 2),
         (given_back, 2),
         (taken_out, 2),
@@ -104,3 +113,10 @@ def test_a_string_that_is_not_read_is_any(f, compiles):
         assert type(given["names"][0]) is str
         assert ("kind" in given) is (f is not taken_out)
     assert compiled.compiles == compiles
+
+
+def test_arguments_by_themselves():
+    compiled = torch.compile(lambda x, kind, name: x * 2, options={"warmup": 0})
+    for i in range(5):
+        assert compiled(torch.ones(2), "ab"[i % 2], name=f"{i}.png").tolist() == [2.0, 2.0]
+    assert compiled.compiles == 2

@@ -34,6 +34,7 @@ from torchlike._jit.capture.refusals import (
     is_library_module,
 )
 from torchlike._jit.capture.scalars import Number
+from torchlike._jit.capture.unread import UnreadString
 from torchlike._jit.guards.containers import ArrayGuard, EntriesGuard, ItemsGuard, entries
 from torchlike._jit.guards.guard import CellGuard, NameGuard, ValueGuard
 from torchlike._jit.guards.objects import (
@@ -51,9 +52,11 @@ from torchlike._runtime.homes import home
 from torchlike.tensor import FIELDS, Tensor, whole_dict
 
 ATOMS = frozenset(
-    (int, float, complex, bool, str, bytes, type(None), type(...), range, slice, Number)
+    (int, float, complex, bool, str, bytes, type(None), type(...), range, slice)
 ) | frozenset(
     (
+        Number,
+        UnreadString,
         types.BuiltinFunctionType,
         types.CodeType,
         types.GetSetDescriptorType,
